@@ -1,0 +1,9 @@
+//! Memory: handles that callers share, accounts that pay, and the pool that decides where bytes lie.
+
+mod account;
+mod handle;
+mod usage;
+
+pub use account::{Account, Charge};
+pub use handle::{Access, BufferBinding, ClaimKey, DeviceId, Handle, ManagedMemoryId, Memory, MemoryService};
+pub use usage::{MemoryUsage, TrimReport};

@@ -1,0 +1,1 @@
+//! Which failure owns which bytes (spec C, section 13).
