@@ -61,6 +61,7 @@ impl RecordingBuilder {
 impl Recording {
     /// Ranges that a node reads and no earlier node has wholly written.
     pub fn exposed_reads(&self) -> Vec<Place> {
-        Vec::new()
+        let uses = self.nodes.iter().flat_map(|node| &node.uses);
+        uses.filter(|used| used.access.reads()).map(|used| used.place).collect()
     }
 }
