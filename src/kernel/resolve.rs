@@ -148,17 +148,11 @@ fn at(refused: Refused, span: naga::Span, wgsl: &str) -> KernelProblem {
     diagnosis::of_validation(&WithSpan::new(refused).with_span(span, "declared here"), wgsl)
 }
 
-/// Whether a value can be given to an override of a type: naga's own check does not say which one failed, and has none for
-/// 64-bit integers, of which an `f64` cannot hold every value.
+/// Whether a value can be given to an override of a type: naga's own check does not say which one failed.
 fn check_value(name: &str, value: f64, scalar: Scalar) -> Result<(), Refused> {
     let whole = value.trunc();
     let fits = match (scalar.kind, scalar.width) {
         (ScalarKind::Bool, _) => true,
-        (ScalarKind::Sint | ScalarKind::Uint, 8) => {
-            return Err(Refused(format!(
-                "override `{name}` is a 64-bit integer, which cannot be given a value; use i32 or u32"
-            )));
-        }
         (ScalarKind::Sint, 2) => (f64::from(i16::MIN)..=f64::from(i16::MAX)).contains(&whole),
         (ScalarKind::Uint, 2) => (0.0..=f64::from(u16::MAX)).contains(&whole),
         (ScalarKind::Sint, _) => (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&whole),
