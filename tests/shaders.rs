@@ -58,7 +58,8 @@ fn every_shader_lowers_in_every_way() {
             };
             let lowered = lower(&shader.entry(entry).into(), lowering).unwrap();
             assert_eq!(&*lowered.reflection.entry, *entry);
-            let info = Validator::new(ValidationFlags::all(), Capabilities::IMMEDIATES).validate(&lowered.module).unwrap();
+            let info =
+                Validator::new(ValidationFlags::all(), Capabilities::IMMEDIATES).validate(&lowered.module).unwrap();
             let options = naga::back::spv::Options { lang_version: (1, 3), ..Default::default() };
             naga::back::spv::write_vec(&lowered.module, &info, &options, None).unwrap();
         }
@@ -77,8 +78,7 @@ fn every_header_says_how_to_launch() {
             for name in found.bindings.iter().map(|b| &b.name).chain(found.immediates.iter().map(|m| &m.name)) {
                 assert!(header.contains(&format!("`{name}`")), "{} does not tell of `{name}`", shader.name);
             }
-            let lanes: Vec<_> =
-                found.workgroup_size.iter().filter(|size| **size > 1).map(u32::to_string).collect();
+            let lanes: Vec<_> = found.workgroup_size.iter().filter(|size| **size > 1).map(u32::to_string).collect();
             assert!(header.contains(&format!("Workgroup: {}", lanes.join(" x "))), "{}", shader.name);
         }
     }
