@@ -11,6 +11,7 @@
 //! | [`taint`] | which failure owns which bytes |
 //! | [`recording`] | what a window launched, in our own terms |
 //! | [`kernel`] | WGSL source, reflection, compiled handles |
+//! | [`graph`] | the driver waist under hardware graphs |
 //! | [`memory`] | handles, accounts, pools |
 //! | [`stream`] | logical streams and slots |
 //! | [`clock`], [`ticket`] | time, waits and answers to come |
@@ -23,6 +24,7 @@ pub mod clock;
 pub mod config;
 pub mod device;
 pub mod error;
+pub mod graph;
 pub mod kernel;
 pub mod memory;
 pub mod op;
