@@ -302,8 +302,8 @@ impl ParamTable {
         for (id, range, name) in &sorted {
             let Some(placed) = self.placed.get(id) else { continue };
             // Placed buffers are disjoint: going back from the range's end, the first that ends before it ends the search.
-            let overlapping = placed.range(..range.end).rev().take_while(|(_, (end, _))| *end > range.start);
-            if let Some((_, (_, other))) = overlapping.filter(|(_, (_, other))| !bindings.contains_key(other)).next() {
+            let mut overlapping = placed.range(..range.end).rev().take_while(|(_, (end, _))| *end > range.start);
+            if let Some((_, (_, other))) = overlapping.find(|(_, (_, other))| !bindings.contains_key(other)) {
                 return Err(shared(name, &buffer_text(recording, *other)));
             }
         }

@@ -406,7 +406,7 @@ fn every_sequence_of_six_calls_follows_the_tables() {
     // C-9, C-16, C-17, INV-1 to INV-3, INV-6.
     let mut visited = 0;
     enumerate(&StreamCapture::default(), 6, &buffer(8), &mut visited);
-    assert_eq!(visited, (0..=6).map(|length| 9_usize.pow(length)).sum());
+    assert_eq!(visited, (0..=6).map(|length| 9_usize.pow(length)).sum::<usize>());
 }
 
 #[test]

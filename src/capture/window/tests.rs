@@ -174,7 +174,7 @@ impl WindowHost for FakeHost {
             let recording = parts.recorded.recording.clone();
             self.sealed.push(parts);
             let choice = CapturePolicy::Best.choose(&[Tier::Captured]).unwrap();
-            Sealed { id: GraphId(1), report: GraphReport::new(choice), recording }
+            Sealed { id: GraphId(1), report: GraphReport::new(choice), recording, buffers: [].into() }
         });
         drop(closed);
         sealed
