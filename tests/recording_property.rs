@@ -189,11 +189,8 @@ fn every_conflict_is_ordered_by_a_path_and_no_edge_is_without_one() {
                 reach[index].iter_mut().zip(ancestors).for_each(|(known, ancestor)| *known |= ancestor);
                 reach[index][before] = true;
             }
-            for before in 0..index {
-                assert!(
-                    !conflict(before, index) || reach[index][before],
-                    "seed {seed}: {before} and {index} are unordered"
-                );
+            for (before, reached) in reach[index].iter().enumerate().take(index) {
+                assert!(*reached || !conflict(before, index), "seed {seed}: {before} and {index} are unordered");
             }
         }
         let longest = (0..nodes).fold(Vec::new(), |mut depths: Vec<usize>, index| {
