@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`device`] | the handles: [`Device`](device) and what it makes |
 //! | [`server`] | the contract that a backend implements |
+//! | [`book`] | what every server keeps: slots, windows, taint, who may do what |
 //! | [`capture`] | the window's state machine and the order of graph calls |
 //! | [`taint`] | which failure owns which bytes |
 //! | [`recording`] | what a window launched, in our own terms |
@@ -16,6 +17,7 @@
 //! | [`clock`], [`ticket`] | time, waits and answers to come |
 //! | [`error`] | what can go wrong |
 
+pub mod book;
 pub mod caps;
 pub mod capture;
 pub mod clock;
@@ -28,6 +30,7 @@ pub mod memory;
 pub mod op;
 pub mod recording;
 pub mod server;
+pub mod shaders;
 pub mod stream;
 pub mod sync;
 pub mod taint;
