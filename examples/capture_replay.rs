@@ -1,6 +1,6 @@
 //! Record work once, replay it many times, and change a parameter in between.
 //!
-//! Run it with `cargo run --example capture_replay`.
+//! Run it with `cargo run -p graphreel-examples --example capture_replay`.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::error::Error;
@@ -33,7 +33,7 @@ fn on_the_host(state: f32, keep: f32, heat: f32) -> f32 {
 
 /// Run the example.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
-    let device = graphreel_backends::open(Select::Auto)?;
+    let device = graphreel_backends::open(&Select::Auto)?;
     let kernel = device.kernel(Wgsl::new(STEP).entry("step"))?;
     simulate(&device, &kernel)
 }

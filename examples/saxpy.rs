@@ -1,6 +1,6 @@
 //! The shortest whole program: one kernel, two buffers, one scalar, and the result checked on the host.
 //!
-//! Run it with `cargo run --example saxpy`.
+//! Run it with `cargo run -p graphreel-examples --example saxpy`.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::error::Error;
@@ -27,7 +27,7 @@ fn saxpy(@builtin(global_invocation_id) id: vec3<u32>) {
 /// Run the example: `y = a * x + y`.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     // The best device of this machine. A software Vulkan driver counts, after every real one.
-    let device = graphreel_backends::open(Select::Auto)?;
+    let device = graphreel_backends::open(&Select::Auto)?;
 
     let n = 10_000_u16;
     let a = 0.5_f32;

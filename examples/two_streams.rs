@@ -1,6 +1,6 @@
 //! Two threads, two streams, one buffer between them: the order follows the data, and nobody writes a fence.
 //!
-//! Run it with `cargo run --example two_streams`.
+//! Run it with `cargo run -p graphreel-examples --example two_streams`.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::error::Error;
@@ -28,7 +28,7 @@ const ROUNDS: u32 = 20;
 
 /// Run the example.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
-    let device = graphreel_backends::open(Select::Auto)?;
+    let device = graphreel_backends::open(&Select::Auto)?;
     let square = device.kernel(Wgsl::new(KERNELS).entry("square"))?;
     let add_into = device.kernel(Wgsl::new(KERNELS).entry("add_into"))?;
 
