@@ -28,7 +28,9 @@ macro_rules! registry {
 }
 
 pub mod abandoned;
+pub mod arguments;
 pub mod closure;
+pub mod errors;
 pub mod lifecycle;
 pub mod matrix;
 pub mod neighbours;
@@ -43,6 +45,18 @@ registry! { $
         an_owner_that_never_returns_locks_nobody_out,
         many_foreign_ends_at_once,
     }
+    arguments {
+        a_wrong_number_of_buffers,
+        scalars_that_do_not_fit,
+        a_buffer_that_is_too_small,
+        a_bound_offset_that_is_not_aligned,
+        an_access_that_the_kernel_does_not_have,
+        written_ranges_that_overlap,
+        copies_that_do_not_fit,
+        grids_out_of_bounds,
+        indirect_counts_that_do_not_fit,
+        a_mistake_in_a_window_dooms_it_only,
+    }
     closure {
         the_closure_runs_once_and_changes_nothing,
         a_panic_inside_is_an_error_and_leaves_nothing,
@@ -53,6 +67,20 @@ registry! { $
         plain_handles_inside_are_refused_by_name,
         a_running_closure_taxes_nobody,
         captures_on_many_threads_are_apart,
+    }
+    errors {
+        wgsl_that_does_not_parse,
+        wgsl_that_is_not_valid,
+        entry_points_that_are_not_there,
+        overrides_that_do_not_fit,
+        ranges_that_do_not_fit,
+        sizes_that_cannot_be_allocated,
+        more_bytes_than_the_devices_limit,
+        more_bytes_than_an_accounts_limit,
+        an_allocation_that_fails_in_a_window_dooms_it,
+        handles_of_another_device,
+        a_destroyed_graph_is_unknown,
+        a_policy_that_cannot_be_met,
     }
     lifecycle {
         a_full_cycle_seals_a_graph_that_replays,
