@@ -44,6 +44,9 @@ const FILL_GROUPS_MAX: u32 = 4096;
 /// Bytes of an indirect buffer: three counts, padded.
 pub(crate) const GRID_BYTES: u64 = 16;
 
+/// Usage of an indirect buffer that the guard writes.
+pub(crate) const GRID_USAGE: wgpu::BufferUsages = wgpu::BufferUsages::INDIRECT.union(wgpu::BufferUsages::STORAGE);
+
 /// A kernel of ours: its pipeline, and the layout of its group 0. Group 1 is the scalar entry.
 #[derive(Debug)]
 pub(crate) struct Builtin {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use graphreel::error::Result;
+
 use crate::gpu::{Gpu, resource_id};
 use crate::pages::{PageKey, Pages, Spot};
 use crate::pipeline::{Compiled, GroupShape};
@@ -35,6 +37,10 @@ pub(crate) struct GroupCache {
 
 impl GroupCache {
     /// The group of `shape` over the arguments at `spots`, made now if it is not known. `keep_all` is Capture cache mode.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`].
     pub(crate) fn get(
         &mut self,
         gpu: &Gpu,
@@ -43,7 +49,7 @@ impl GroupCache {
         shape: &GroupShape,
         spots: &[Spot],
         keep_all: bool,
-    ) -> (u64, &wgpu::BindGroup) {
+    ) -> Result<(u64, &wgpu::BindGroup)> {
         self.clock += 1;
         self.scratch.pipeline = kernel.id;
         self.scratch.group = shape.index;
@@ -53,12 +59,12 @@ impl GroupCache {
             if !keep_all && self.entries.len() >= GROUPS_KEPT_MAX {
                 self.evict();
             }
-            let group = bind(gpu, pages, shape, spots);
+            let group = bind(gpu, pages, shape, spots)?;
             self.entries.insert(self.scratch.clone(), Entry { id: resource_id(), group, used: 0 });
         }
         let entry = self.entries.get_mut(&self.scratch).expect("it was there or was just inserted");
         entry.used = self.clock;
-        (entry.id, &entry.group)
+        Ok((entry.id, &entry.group))
     }
 
     /// Forget groups over pages that went, so that the cache does not keep their memory.
@@ -84,13 +90,32 @@ impl GroupCache {
 }
 
 /// A bind group of `shape` over `spots`, which are in order of the kernel's arguments.
-pub(crate) fn bind(gpu: &Gpu, pages: &Pages, shape: &GroupShape, spots: &[Spot]) -> wgpu::BindGroup {
+///
+/// # Errors
+///
+/// `DeviceFault` with what wgpu says, or the device's loss.
+pub(crate) fn bind(gpu: &Gpu, pages: &Pages, shape: &GroupShape, spots: &[Spot]) -> Result<wgpu::BindGroup> {
     let entries: Vec<_> = shape
         .slots
         .iter()
         .map(|(binding, argument)| entry(pages.buffer(spots[*argument].page), *binding, &spots[*argument]))
         .collect();
-    gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &shape.layout, entries: &entries })
+    bind_entries(gpu, &shape.layout, &entries)
+}
+
+/// A bind group of `layout`.
+///
+/// # Errors
+///
+/// As [`bind`].
+pub(crate) fn bind_entries(
+    gpu: &Gpu,
+    layout: &wgpu::BindGroupLayout,
+    entries: &[wgpu::BindGroupEntry<'_>],
+) -> Result<wgpu::BindGroup> {
+    let descriptor = wgpu::BindGroupDescriptor { label: None, layout, entries };
+    gpu.scoped(|| gpu.device.create_bind_group(&descriptor))
+        .map_err(|caught| caught.into_fault(&gpu.monitor, "binding buffers"))
 }
 
 /// The entry that binds the bytes at `spot` of `buffer`.
@@ -107,7 +132,7 @@ pub(crate) fn entry<'a>(buffer: &'a wgpu::Buffer, binding: u32, spot: &Spot) -> 
 
 /// Mixes words by multiplication: keys are numbers of ours, which nobody chooses to collide.
 #[derive(Debug, Default)]
-struct WordHasher(u64);
+pub(crate) struct WordHasher(u64);
 
 impl Hasher for WordHasher {
     fn finish(&self) -> u64 {

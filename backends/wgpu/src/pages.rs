@@ -45,6 +45,7 @@ pub(crate) struct Pages {
     pool: Pool,
     buffers: HashMap<PageKey, wgpu::Buffer>,
     allocations: u64,
+    removed: Vec<PageKey>,
 }
 
 impl Pages {
@@ -58,7 +59,7 @@ impl Pages {
             page_bytes_max: gpu.caps.buffer_bytes_max / alignment * alignment,
             limit: config.memory_limit,
         });
-        Self { pool, buffers: HashMap::new(), allocations: 0 }
+        Self { pool, buffers: HashMap::new(), allocations: 0, removed: Vec::new() }
     }
 
     /// Give memory `id` a place. The answer is a range to be zeroed before anything else uses it, if one must be.
@@ -81,13 +82,34 @@ impl Pages {
                     return Ok(needs_zero.then_some(spot));
                 }
                 Reservation::NeedsPage(request) => {
-                    let buffer = zeroed_page(gpu, request.bytes)?;
-                    self.allocations += 1;
+                    for page in &request.release {
+                        self.remove(page.0);
+                    }
+                    let buffer = self.page(gpu, request.bytes)?;
                     let page = self.pool.add_page(request);
                     self.buffers.insert(page.0, buffer);
                 }
             }
         }
+    }
+
+    /// A new page. Where the device has no memory for it, free pages are given back first.
+    fn page(&mut self, gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer> {
+        self.allocations += 1;
+        match zeroed_page(gpu, bytes) {
+            Err(ServerError::OutOfMemory(_)) if self.trim().released_bytes > 0 => zeroed_page(gpu, bytes),
+            outcome => outcome,
+        }
+    }
+
+    fn remove(&mut self, page: PageKey) {
+        self.buffers.remove(&page);
+        self.removed.push(page);
+    }
+
+    /// Pages that went since the last call: what binds them must be forgotten.
+    pub(crate) fn take_removed(&mut self) -> Vec<PageKey> {
+        std::mem::take(&mut self.removed)
     }
 
     /// Take a buffer of the application as memory `id`.
@@ -126,24 +148,22 @@ impl Pages {
         self.buffers.get(&page).expect("a page lives as long as memory is located in it")
     }
 
-    /// The last handle on `id` is gone; its bytes are free once submission `fence` is made. The wrapped buffer that goes.
-    pub(crate) fn release(&mut self, id: ManagedMemoryId, fence: u64) -> Option<PageKey> {
-        let wrapped = WRAPPED_BIT | id.0;
-        if self.buffers.remove(&wrapped).is_some() {
-            return Some(wrapped);
+    /// The last handle on `id` is gone; its bytes are free once submission `fence` is made.
+    pub(crate) fn release(&mut self, id: ManagedMemoryId, fence: u64) {
+        if self.buffers.contains_key(&(WRAPPED_BIT | id.0)) {
+            self.remove(WRAPPED_BIT | id.0);
+        } else {
+            self.pool.release(id, fence);
         }
-        self.pool.release(id, fence);
-        None
     }
 
-    /// Give free pages back: what was given, and the pages that went.
-    pub(crate) fn trim(&mut self) -> (TrimReport, Vec<PageKey>) {
+    /// Give free pages back.
+    pub(crate) fn trim(&mut self) -> TrimReport {
         let (pages, report) = self.pool.trim();
-        let keys: Vec<PageKey> = pages.iter().map(|page| page.0).collect();
-        for key in &keys {
-            self.buffers.remove(key);
+        for page in pages {
+            self.remove(page.0);
         }
-        (report, keys)
+        report
     }
 
     /// The generation of a page of the pool; `None` for a wrapped buffer, which its holder keeps, or a page that went.

@@ -6,6 +6,7 @@
 use graphreel::error::Result;
 
 use crate::gpu::Gpu;
+use crate::groups::bind_entries;
 
 /// Bytes between entries: every adapter's alignment of dynamic uniform offsets, and room for 128 bytes of scalars.
 pub(crate) const ENTRY_BYTES: u32 = 256;
@@ -30,12 +31,21 @@ pub(crate) fn layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
     })
 }
 
-/// A uniform buffer of entries, and the group that binds one of them.
+/// Append an entry that holds `scalars` to `bytes`; its offset.
+pub(crate) fn push_entry(bytes: &mut Vec<u8>, scalars: &[u8]) -> u32 {
+    let offset = bytes.len() as u32;
+    bytes.extend_from_slice(scalars);
+    bytes.resize(offset as usize + ENTRY_BYTES as usize, 0);
+    offset
+}
+
+/// A uniform buffer of entries, and the group that binds one of them at a dynamic offset.
 #[derive(Debug)]
 pub(crate) struct Entries {
-    pub(crate) buffer: wgpu::Buffer,
+    buffer: wgpu::Buffer,
     pub(crate) group: wgpu::BindGroup,
-    bytes: Vec<u8>,
+    /// What the buffer holds after the next [`Entries::write`].
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Entries {
@@ -48,35 +58,14 @@ impl Entries {
         let size = u64::from(count.max(1)) * u64::from(ENTRY_BYTES);
         let usage = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let buffer = gpu.buffer("graphreel scalars", size, usage)?;
-        let make = || {
-            gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: Some("graphreel scalars"),
-                layout: &gpu.scalar_layout,
-                entries: &[wgpu::BindGroupEntry {
-                    binding: 0,
-                    resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-                        buffer: &buffer,
-                        offset: 0,
-                        size: wgpu::BufferSize::new(u64::from(ENTRY_BYTES)),
-                    }),
-                }],
-            })
-        };
-        let group = gpu.scoped(make).map_err(|caught| caught.into_fault(&gpu.monitor, "scalar entries"))?;
+        let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+            buffer: &buffer,
+            offset: 0,
+            size: wgpu::BufferSize::new(u64::from(ENTRY_BYTES)),
+        });
+        let entries = [wgpu::BindGroupEntry { binding: 0, resource }];
+        let group = bind_entries(gpu, &gpu.scalar_layout, &entries)?;
         Ok(Self { buffer, group, bytes: Vec::new() })
-    }
-
-    /// Append an entry; its offset in bytes.
-    pub(crate) fn push(&mut self, scalars: &[u8]) -> u32 {
-        let offset = self.bytes.len() as u32;
-        self.bytes.extend_from_slice(scalars);
-        self.bytes.resize((offset + ENTRY_BYTES) as usize, 0);
-        offset
-    }
-
-    /// Change bytes of an entry.
-    pub(crate) fn patch(&mut self, at: usize, bytes: &[u8]) {
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Hand the entries to the queue, ahead of the next submission.
@@ -109,7 +98,7 @@ impl ScalarRing {
             self.chunks.push(Entries::new(gpu, CHUNK_ENTRIES)?);
         }
         let chunk = &mut self.chunks[self.used];
-        let offset = chunk.push(scalars);
+        let offset = push_entry(&mut chunk.bytes, scalars);
         Ok((&chunk.group, offset))
     }
 

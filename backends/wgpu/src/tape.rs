@@ -2,7 +2,7 @@
 //!
 //! Eager batches and replays both write through a tape, so they differ in what is known beforehand and in nothing else.
 
-use crate::timing::Stamps;
+use crate::timing::{StampReader, Stamps};
 
 /// Bind groups that a pass can hold at once: the most that any wgpu adapter offers.
 pub(crate) const GROUPS_MAX: usize = 8;
@@ -27,6 +27,11 @@ impl Tape {
     pub(crate) fn new(device: &wgpu::Device, label: &'static str, stamps: Option<Stamps>) -> Self {
         let encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some(label) });
         Self { pass: None, encoder, pipeline: UNSET, groups: [UNSET; GROUPS_MAX], stamps, open_stamp: None }
+    }
+
+    /// Whether each operation gets a time.
+    pub(crate) const fn is_timed(&self) -> bool {
+        self.stamps.is_some()
     }
 
     /// The operation `item` begins: it gets a pass, or timestamps, of its own when the tape is timed.
@@ -97,13 +102,19 @@ impl Tape {
         self.outside_pass(|encoder| encoder.clear_buffer(buffer, offset, Some(bytes)));
     }
 
-    /// The finished commands, and the stamps with their resolve appended.
-    pub(crate) fn finish(mut self) -> (wgpu::CommandBuffer, Option<Stamps>) {
+    /// The finished commands. A timed tape also copies its timestamps to `readback` (as many bytes as it answers), to be
+    /// read as it answers.
+    pub(crate) fn finish(mut self, readback: Option<&wgpu::Buffer>) -> (wgpu::CommandBuffer, Option<(StampReader, u64)>) {
         self.end_pass();
-        if let Some(stamps) = &self.stamps {
-            stamps.resolve(&mut self.encoder);
-        }
-        (self.encoder.finish(), self.stamps)
+        let stamps = self.stamps.take().map(|stamps| {
+            let (resolved, bytes) = stamps.buffer();
+            if let Some(readback) = readback.filter(|_| bytes > 0) {
+                stamps.resolve(&mut self.encoder);
+                self.encoder.copy_buffer_to_buffer(resolved, 0, readback, 0, bytes);
+            }
+            (stamps.reader(), bytes)
+        });
+        (self.encoder.finish(), stamps)
     }
 
     fn end_pass(&mut self) {
