@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`device`] | the handles: [`Device`](device) and what it makes |
 //! | [`server`] | the contract that a backend implements |
+//! | [`book`] | what every server keeps: slots, windows, taint, who may do what |
 //! | [`capture`] | the window's state machine and the order of graph calls |
 //! | [`taint`] | which failure owns which bytes |
 //! | [`recording`] | what a window launched, in our own terms |
@@ -15,6 +16,7 @@
 //! | [`clock`], [`ticket`] | time, waits and answers to come |
 //! | [`error`] | what can go wrong |
 
+pub mod book;
 pub mod caps;
 pub mod capture;
 pub mod clock;
