@@ -28,6 +28,7 @@ pub mod memory;
 pub mod op;
 pub mod recording;
 pub mod server;
+pub mod shaders;
 pub mod stream;
 pub mod sync;
 pub mod taint;
