@@ -4,6 +4,8 @@
 //! can be stored and run elsewhere. [`RecordingBuilder`] turns live operations into one and keeps the handles beside it.
 
 mod builder;
+mod dependence;
+mod intern;
 mod node;
 mod report;
 
