@@ -166,6 +166,11 @@ impl Pages {
         report
     }
 
+    /// Grows whenever a page of the pool goes.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.pool.epoch()
+    }
+
     /// The generation of a page of the pool; `None` for a wrapped buffer, which its holder keeps, or a page that went.
     pub(crate) fn generation(&self, page: PageKey) -> Option<u64> {
         self.pool.generation(PageId(page))
@@ -182,7 +187,12 @@ impl Pages {
     }
 
     /// The pool's own bookkeeping.
-    pub(crate) const fn pool(&mut self) -> &mut Pool {
+    pub(crate) const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The pool's own bookkeeping.
+    pub(crate) const fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }
 }
