@@ -261,6 +261,22 @@ fn a_recorded_read_of_tainted_bytes_dooms_unless_the_recording_writes_them_first
 }
 
 #[test]
+fn bytes_that_a_recording_reads_before_it_writes_them_stay_an_input() {
+    // A neighbour's refused write taints them in the middle of the window; an accumulator covers nothing.
+    let mut book = recording(false);
+    let (sum, whole, out) = (buffer(&mut book), buffer(&mut book), buffer(&mut book));
+    let op = launch(&[(&sum, Access::ReadWrite), (&whole, Access::Write)]);
+    assert_eq!(book.admit(OWNER, &op).unwrap(), Admission::Record { node: 0 });
+    for handle in [&sum, &whole] {
+        book.admit(NEIGHBOUR, &write(handle)).unwrap_err();
+    }
+    assert_eq!(book.admit(OWNER, &copy(&whole, &out)).unwrap(), Admission::Record { node: 1 });
+    assert!(failure(&mut book).is_none(), "C-36: the refusal itself dooms nothing");
+    book.admit(OWNER, &copy(&sum, &out)).unwrap_err();
+    assert!(failure(&mut book).is_some());
+}
+
+#[test]
 fn recording_and_sealing_launder_nothing() {
     // XC-29: an output unreadable before the window is so until a replay.
     let mut book = recording(false);

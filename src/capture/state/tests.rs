@@ -408,3 +408,14 @@ fn every_sequence_of_six_calls_follows_the_tables() {
     enumerate(&StreamCapture::default(), 6, &buffer(8), &mut visited);
     assert_eq!(visited, (0..=6).map(|length| 9_usize.pow(length)).sum());
 }
+
+#[test]
+fn the_machine_moves_with_its_stream() {
+    // C-92.
+    fn is_send<T: Send>() {}
+    fn is_shared_and_copied<T: Send + Sync + Copy>() {}
+    is_send::<StreamCapture>();
+    is_send::<crate::book::Book>();
+    is_shared_and_copied::<StreamCaptureState>();
+    is_shared_and_copied::<CaptureEnd>();
+}

@@ -170,16 +170,14 @@ impl WindowHost for FakeHost {
 
     fn seal(&mut self, _slot: SlotIndex, closed: Closed, parts: SealParts) -> Result<Sealed> {
         // The worst order that a server may choose: its copy of the bytes goes before the driver's graph.
-        let recording = parts.recorded.recording.clone();
-        let sealed = self.step("seal");
-        if sealed.is_ok() {
+        let sealed = self.step("seal").map(|()| {
+            let recording = parts.recorded.recording.clone();
             self.sealed.push(parts);
-        } else {
-            drop(parts);
-        }
+            let choice = CapturePolicy::Best.choose(&[Tier::Captured]).unwrap();
+            Sealed { id: GraphId(1), report: GraphReport::new(choice), recording }
+        });
         drop(closed);
-        let choice = CapturePolicy::Best.choose(&[Tier::Captured]).unwrap();
-        sealed.map(|()| Sealed { id: GraphId(1), report: GraphReport::new(choice), recording })
+        sealed
     }
 
     fn discard(&mut self, _slot: SlotIndex, closed: Closed) {
