@@ -32,10 +32,13 @@ pub mod arguments;
 pub mod closure;
 pub mod errors;
 pub mod lifecycle;
+pub mod loss;
 pub mod matrix;
 pub mod neighbours;
+pub mod params;
 pub mod replay;
 pub mod taint;
+pub mod waits;
 
 registry! { $
     abandoned {
@@ -94,6 +97,13 @@ registry! { $
         a_dropped_stream_leaves_no_window,
         many_windows_closed_in_every_way,
     }
+    loss {
+        loss_while_idle,
+        loss_while_others_wait,
+        loss_inside_a_window,
+        the_second_attempt_succeeds,
+        the_loss_of_one_device_is_its_own,
+    }
     matrix {
         the_owners_work_is_recorded_and_does_not_run,
         an_owners_write_dooms_or_is_recorded,
@@ -113,6 +123,21 @@ registry! { $
         a_neighbours_replay_runs,
         a_neighbours_errors_are_its_own,
         drops_in_a_window_wait_for_their_users,
+    }
+    params {
+        a_scalar_changes_and_stays,
+        a_frozen_scalar_is_listed_and_verified,
+        an_update_does_not_reach_back,
+        an_update_is_all_or_nothing,
+        updates_that_do_not_fit,
+        a_slot_takes_another_buffer,
+        a_slot_keeps_its_buffer_alive,
+        a_grid_changes_within_its_maximum,
+        one_name_means_one_thing,
+        an_update_touches_only_what_changes,
+        a_closure_run_again_updates_or_is_refused,
+        an_undeclared_buffer_cannot_change,
+        scalars_of_every_type_arrive,
     }
     replay {
         outputs_follow_inputs,
@@ -139,5 +164,16 @@ registry! { $
         a_taint_is_seen_on_every_stream,
         a_tainted_input_dooms_a_window,
         a_read_names_its_own_buffer,
+    }
+    waits {
+        a_deadline_ends_the_wait_only,
+        a_read_can_be_waited_for_again,
+        plain_reads_and_syncs_wait,
+        a_configured_bound_ends_plain_waits,
+        answers_can_be_awaited,
+        many_futures_at_once,
+        many_threads_await_one_replay,
+        a_wait_does_not_hold_the_device,
+        dropping_an_answer_does_not_stop_the_work,
     }
 }
