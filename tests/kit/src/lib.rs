@@ -7,6 +7,7 @@
 pub mod env;
 pub mod fixture;
 pub mod kernels;
+pub mod reference;
 pub mod suite;
 
 pub use env::Env;
