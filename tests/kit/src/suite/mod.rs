@@ -35,13 +35,16 @@ pub mod errors;
 pub mod field;
 pub mod field_replay;
 pub mod lifecycle;
+pub mod loss;
 pub mod matrix;
 pub mod memory;
 pub mod neighbours;
 pub mod ordering;
+pub mod params;
 pub mod peers;
 pub mod replay;
 pub mod taint;
+pub mod waits;
 mod work;
 
 registry! { $
@@ -75,6 +78,20 @@ registry! { $
         a_running_closure_taxes_nobody,
         captures_on_many_threads_are_apart,
     }
+    destruction {
+        a_graph_dropped_in_flight_finishes,
+        a_buffer_dropped_in_flight_is_reused_after_its_work,
+        a_kernel_dropped_in_flight_finishes,
+        a_device_dropped_in_flight_closes,
+        devices_come_and_go,
+        destroying_twice_is_harmless,
+        handles_may_be_dropped_in_other_threads,
+        a_thread_that_ends_loses_nothing,
+        a_drop_in_a_window_is_deferred,
+        dropping_the_stream_aborts_its_window,
+        an_answer_may_be_dropped,
+        an_abandoned_window_taints_only_what_it_would_have_written,
+    }
     errors {
         wgsl_that_does_not_parse,
         wgsl_that_is_not_valid,
@@ -88,102 +105,6 @@ registry! { $
         handles_of_another_device,
         a_destroyed_graph_is_unknown,
         a_policy_that_cannot_be_met,
-    }
-    lifecycle {
-        a_full_cycle_seals_a_graph_that_replays,
-        calls_out_of_order_change_nothing,
-        an_abort_from_any_state_frees_the_slot,
-        begin_and_abort_know_the_owner,
-        a_doomed_window_gives_its_failure_and_no_graph,
-        a_window_inherits_nothing_from_the_one_before,
-        an_empty_window_is_refused_by_name,
-        a_window_may_move_between_threads,
-        a_dropped_stream_leaves_no_window,
-        many_windows_closed_in_every_way,
-    }
-    matrix {
-        the_owners_work_is_recorded_and_does_not_run,
-        an_owners_write_dooms_or_is_recorded,
-        an_owners_read_and_sync_do_not_doom,
-        a_profile_in_a_window_is_refused,
-        an_owners_replay_in_its_window_is_refused,
-        memory_and_kernels_can_be_made_in_a_window,
-        a_prepared_window_refuses_nothing_but_a_second_one,
-        other_slots_are_unaffected,
-        a_profile_on_another_slot_runs,
-    }
-    neighbours {
-        a_neighbours_launches_run_and_are_not_recorded,
-        a_neighbours_read_and_sync_are_refused_or_answered,
-        deferred_waits_end_with_the_window,
-        a_neighbours_write_is_refused_or_done,
-        a_neighbours_replay_runs,
-        a_neighbours_errors_are_its_own,
-        drops_in_a_window_wait_for_their_users,
-    }
-    replay {
-        outputs_follow_inputs,
-        uploaded_bytes_belong_to_the_graph,
-        nothing_is_laundered_before_a_replay,
-        a_tainted_input_refuses_the_replay,
-        what_a_graph_writes_first_is_no_input,
-        a_replay_on_unwritten_scratch_runs,
-        a_failed_replay_taints_and_the_next_releases,
-        a_replay_that_ran_nothing_can_be_retried,
-        a_replay_that_faulted_needs_its_inputs_again,
-        a_faulted_replay_of_pure_outputs_can_be_repeated,
-    }
-    taint {
-        unwritten_bytes_cannot_be_read,
-        an_unsealed_window_taints_what_it_would_have_written,
-        siblings_are_tainted_and_released_apart,
-        whatever_writes_releases,
-        a_tainted_input_runs_nothing_and_passes_on,
-        tainted_counts_run_nothing,
-        a_part_written_needs_the_rest_readable,
-        the_first_failure_stays,
-        a_taint_dies_with_its_buffer,
-        a_taint_is_seen_on_every_stream,
-        a_tainted_input_dooms_a_window,
-        a_read_names_its_own_buffer,
-    }
-    memory {
-        dropped_intermediates_are_not_handed_out_again,
-        a_buffer_that_escapes_shares_nothing_with_one_dropped_before,
-        an_allocation_in_a_window_takes_nothing_that_the_window_writes,
-        trim_and_growth_leave_graphs_right,
-        a_graph_keeps_the_bytes_of_its_uploads,
-        a_buffer_outlives_the_graph_that_allocated_it,
-        a_capture_over_the_limit_is_refused_before_it_records,
-        bytes_pinned_are_told_by_graph_and_fall_with_it,
-        a_panic_in_the_closure_leaves_the_device_usable,
-        any_size_may_be_allocated_in_a_window,
-        launches_recorded_after_a_warmup_survive_eager_churn,
-        a_warmed_up_recording_asks_the_driver_for_no_memory,
-        a_hundred_captures_leave_pool_bytes_constant,
-        work_between_replays_leaves_a_graph_right,
-        running_out_of_memory_in_a_window_is_its_own_failure,
-        an_account_pays_for_what_it_and_its_graphs_hold,
-        captures_and_replays_do_not_grow_memory,
-        primed_memory_returns_however_the_window_ends,
-    }
-    ordering {
-        a_replay_sees_the_write_before_it,
-        a_read_waits_for_the_replay,
-        write_replay_and_read_on_three_streams_are_ordered,
-        graphs_of_one_shape_are_independent,
-        writes_do_not_overtake_copies,
-        partial_writes_between_launches_keep_their_order,
-        overlapping_replays_of_one_graph_are_serialised,
-        replays_from_many_threads_lose_nothing,
-        graphs_may_be_replayed_in_any_order,
-        an_output_shows_the_last_replay,
-        a_wide_fan_out_keeps_every_edge,
-        a_chain_over_many_streams_is_a_chain,
-        a_writer_waits_for_readers_of_other_streams,
-        threads_with_work_of_their_own_do_not_disturb_each_other,
-        a_buffer_may_be_handed_to_another_thread,
-        replays_leave_memory_constant,
     }
     field {
         scratch_freed_in_a_window_is_safe_under_concurrent_allocation,
@@ -215,6 +136,98 @@ registry! { $
         streams_are_isolated_from_a_window,
         a_partial_write_keeps_the_rest,
     }
+    lifecycle {
+        a_full_cycle_seals_a_graph_that_replays,
+        calls_out_of_order_change_nothing,
+        an_abort_from_any_state_frees_the_slot,
+        begin_and_abort_know_the_owner,
+        a_doomed_window_gives_its_failure_and_no_graph,
+        a_window_inherits_nothing_from_the_one_before,
+        an_empty_window_is_refused_by_name,
+        a_window_may_move_between_threads,
+        a_dropped_stream_leaves_no_window,
+        many_windows_closed_in_every_way,
+    }
+    loss {
+        loss_while_idle,
+        loss_while_others_wait,
+        loss_inside_a_window,
+        the_second_attempt_succeeds,
+        the_loss_of_one_device_is_its_own,
+    }
+    matrix {
+        the_owners_work_is_recorded_and_does_not_run,
+        an_owners_write_dooms_or_is_recorded,
+        an_owners_read_and_sync_do_not_doom,
+        a_profile_in_a_window_is_refused,
+        an_owners_replay_in_its_window_is_refused,
+        memory_and_kernels_can_be_made_in_a_window,
+        a_prepared_window_refuses_nothing_but_a_second_one,
+        other_slots_are_unaffected,
+        a_profile_on_another_slot_runs,
+    }
+    memory {
+        dropped_intermediates_are_not_handed_out_again,
+        a_buffer_that_escapes_shares_nothing_with_one_dropped_before,
+        an_allocation_in_a_window_takes_nothing_that_the_window_writes,
+        trim_and_growth_leave_graphs_right,
+        a_graph_keeps_the_bytes_of_its_uploads,
+        a_buffer_outlives_the_graph_that_allocated_it,
+        a_capture_over_the_limit_is_refused_before_it_records,
+        bytes_pinned_are_told_by_graph_and_fall_with_it,
+        a_panic_in_the_closure_leaves_the_device_usable,
+        any_size_may_be_allocated_in_a_window,
+        launches_recorded_after_a_warmup_survive_eager_churn,
+        a_warmed_up_recording_asks_the_driver_for_no_memory,
+        a_hundred_captures_leave_pool_bytes_constant,
+        work_between_replays_leaves_a_graph_right,
+        running_out_of_memory_in_a_window_is_its_own_failure,
+        an_account_pays_for_what_it_and_its_graphs_hold,
+        captures_and_replays_do_not_grow_memory,
+        primed_memory_returns_however_the_window_ends,
+    }
+    neighbours {
+        a_neighbours_launches_run_and_are_not_recorded,
+        a_neighbours_read_and_sync_are_refused_or_answered,
+        deferred_waits_end_with_the_window,
+        a_neighbours_write_is_refused_or_done,
+        a_neighbours_replay_runs,
+        a_neighbours_errors_are_its_own,
+        drops_in_a_window_wait_for_their_users,
+    }
+    ordering {
+        a_replay_sees_the_write_before_it,
+        a_read_waits_for_the_replay,
+        write_replay_and_read_on_three_streams_are_ordered,
+        graphs_of_one_shape_are_independent,
+        writes_do_not_overtake_copies,
+        partial_writes_between_launches_keep_their_order,
+        overlapping_replays_of_one_graph_are_serialised,
+        replays_from_many_threads_lose_nothing,
+        graphs_may_be_replayed_in_any_order,
+        an_output_shows_the_last_replay,
+        a_wide_fan_out_keeps_every_edge,
+        a_chain_over_many_streams_is_a_chain,
+        a_writer_waits_for_readers_of_other_streams,
+        threads_with_work_of_their_own_do_not_disturb_each_other,
+        a_buffer_may_be_handed_to_another_thread,
+        replays_leave_memory_constant,
+    }
+    params {
+        a_scalar_changes_and_stays,
+        a_frozen_scalar_is_listed_and_verified,
+        an_update_does_not_reach_back,
+        an_update_is_all_or_nothing,
+        updates_that_do_not_fit,
+        a_slot_takes_another_buffer,
+        a_slot_keeps_its_buffer_alive,
+        a_grid_changes_within_its_maximum,
+        one_name_means_one_thing,
+        an_update_touches_only_what_changes,
+        a_closure_run_again_updates_or_is_refused,
+        an_undeclared_buffer_cannot_change,
+        scalars_of_every_type_arrive,
+    }
     peers {
         a_neighbour_is_neither_recorded_nor_blamed,
         sealing_launders_nothing,
@@ -228,18 +241,41 @@ registry! { $
         graph_errors_can_be_matched,
         destroying_a_graph_does_not_wait,
     }
-    destruction {
-        a_graph_dropped_in_flight_finishes,
-        a_buffer_dropped_in_flight_is_reused_after_its_work,
-        a_kernel_dropped_in_flight_finishes,
-        a_device_dropped_in_flight_closes,
-        devices_come_and_go,
-        destroying_twice_is_harmless,
-        handles_may_be_dropped_in_other_threads,
-        a_thread_that_ends_loses_nothing,
-        a_drop_in_a_window_is_deferred,
-        dropping_the_stream_aborts_its_window,
-        an_answer_may_be_dropped,
-        an_abandoned_window_taints_only_what_it_would_have_written,
+    replay {
+        outputs_follow_inputs,
+        uploaded_bytes_belong_to_the_graph,
+        nothing_is_laundered_before_a_replay,
+        a_tainted_input_refuses_the_replay,
+        what_a_graph_writes_first_is_no_input,
+        a_replay_on_unwritten_scratch_runs,
+        a_failed_replay_taints_and_the_next_releases,
+        a_replay_that_ran_nothing_can_be_retried,
+        a_replay_that_faulted_needs_its_inputs_again,
+        a_faulted_replay_of_pure_outputs_can_be_repeated,
+    }
+    taint {
+        unwritten_bytes_cannot_be_read,
+        an_unsealed_window_taints_what_it_would_have_written,
+        siblings_are_tainted_and_released_apart,
+        whatever_writes_releases,
+        a_tainted_input_runs_nothing_and_passes_on,
+        tainted_counts_run_nothing,
+        a_part_written_needs_the_rest_readable,
+        the_first_failure_stays,
+        a_taint_dies_with_its_buffer,
+        a_taint_is_seen_on_every_stream,
+        a_tainted_input_dooms_a_window,
+        a_read_names_its_own_buffer,
+    }
+    waits {
+        a_deadline_ends_the_wait_only,
+        a_read_can_be_waited_for_again,
+        plain_reads_and_syncs_wait,
+        a_configured_bound_ends_plain_waits,
+        answers_can_be_awaited,
+        many_futures_at_once,
+        many_threads_await_one_replay,
+        a_wait_does_not_hold_the_device,
+        dropping_an_answer_does_not_stop_the_work,
     }
 }
