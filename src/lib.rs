@@ -34,6 +34,7 @@ pub mod ticket;
 pub use caps::{Caps, DeviceInfo, DeviceKind};
 pub use clock::{Clock, Deadline};
 pub use config::Config;
+pub use device::{Buffer, Capture, Device, Done, Graph, Grid, Stream};
 pub use error::{GraphRule, Result, ServerError};
 pub use kernel::{Kernel, KernelSource, Wgsl};
 pub use memory::{Access, Account};

@@ -6,17 +6,18 @@
 //!
 //! Spec C, section 12 gives the order of the graph calls. `capture::window` implements it once for all servers.
 
+use std::any::Any;
 use std::time::Duration;
 
 use crate::caps::{Caps, DeviceInfo};
 use crate::error::Result;
 use crate::kernel::{Compiler, Value};
-use crate::memory::{Account, BufferBinding, Handle, MemoryService, MemoryUsage, TrimReport};
+use crate::memory::{Account, BufferBinding, ClaimKey, Handle, MemoryService, MemoryUsage, TrimReport};
 use crate::op::{Bytes, Op};
 use crate::recording::{CapturePolicy, GraphReport, Recording};
 use crate::stream::StreamId;
 use crate::sync::Arc;
-use crate::ticket::{Profile, ReplayReport, Ticket};
+use crate::ticket::{Fence, Profile, ReplayReport, Ticket};
 
 /// A sealed graph of one device. Never used twice in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +32,18 @@ pub struct Sealed {
     pub report: GraphReport,
     /// What it recorded.
     pub recording: Arc<Recording>,
+    /// The bytes that each of its buffers names, in order; names only, they hold nothing.
+    pub buffers: Arc<[ClaimKey]>,
+}
+
+/// How a caller will wait for an answer. A hardware graph's owner may ask for a future inside its window, since that can
+/// resolve once the window closes; blocking there would never end (spec C-58, QC-7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitMode {
+    /// The calling thread blocks.
+    Blocking,
+    /// The answer is awaited, or waited for later.
+    Future,
 }
 
 /// What `graph_prepare` is told about the coming capture.
@@ -154,14 +167,21 @@ pub trait Server: Send {
     /// # Errors
     ///
     /// `Unwritten`, `Tainted`, or `GraphState` where a window refuses it.
-    fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>) -> Result<Ticket<Vec<Bytes>>>;
+    fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, mode: WaitMode) -> Result<Ticket<Vec<Bytes>>>;
 
     /// Wait for all work queued on the stream.
     ///
     /// # Errors
     ///
     /// `GraphState` where a window refuses it.
-    fn sync(&mut self, stream: StreamId) -> Result<Ticket<()>>;
+    fn sync(&mut self, stream: StreamId, mode: WaitMode) -> Result<Ticket<()>>;
+
+    /// A point that the caller should wait for, with the lock released, before it queues more: too much is in flight.
+    /// `None` while there is room.
+    fn pressure(&self) -> Option<Arc<dyn Fence>>;
+
+    /// The server itself, for a backend's own calls through `Device::with_server`.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
 
     /// Run operations as by [`Server::submit`] and time each on the device. Refused in a window.
     ///

@@ -154,16 +154,22 @@ impl fmt::Display for GraphState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.op.prefix())?;
         match &self.rule {
-            GraphRule::AlreadyPrepared => write!(f, "a capture is already prepared on this stream; begin or abort it first")?,
+            GraphRule::AlreadyPrepared => {
+                write!(f, "a capture is already prepared on this stream; begin or abort it first")?
+            }
             GraphRule::AlreadyRecording => write!(f, "the stream is already recording a capture; end it first")?,
             GraphRule::NotPrepared => write!(f, "graph_prepare has to come first")?,
-            GraphRule::NothingRecording => write!(f, "nothing is recording on this stream; call graph_prepare and begin_capture first")?,
+            GraphRule::NothingRecording => {
+                write!(f, "nothing is recording on this stream; call graph_prepare and begin_capture first")?
+            }
             GraphRule::Abandoned => write!(
                 f,
                 "the capture belongs to another logical stream than the caller, so it was closed and its recording discarded; \
                  pin the stream around a capture"
             )?,
-            GraphRule::NotOwner => write!(f, "the window belongs to another logical stream; only its owner may do this")?,
+            GraphRule::NotOwner => {
+                write!(f, "the window belongs to another logical stream; only its owner may do this")?
+            }
             GraphRule::RefusedInWindow => write!(
                 f,
                 "the slot is recording a capture; do this before begin_capture or after end_capture, or on a stream of another slot"
@@ -173,13 +179,31 @@ impl fmt::Display for GraphState {
                 "the slot is recording a capture and this backend cannot record a host write to {buffer}; \
                  use `Capture::upload`, or write before the replay"
             )?,
-            GraphRule::ReplayInCapture => write!(f, "a graph cannot be replayed into a window of its own stream; replay it on another stream, or after end_capture")?,
-            GraphRule::EmptyCapture => write!(f, "the window recorded nothing, so there is no graph (EmptyCapture); work on other streams is not recorded")?,
-            GraphRule::NestedCapture => write!(f, "a capture closure of this device is running on this thread; captures do not nest")?,
-            GraphRule::PlainHandleInClosure { instead } => write!(f, "inside a capture closure use `{instead}`: only what goes through the capture is recorded")?,
-            GraphRule::ForeignStreamInWindow => write!(f, "a window cannot wait for another stream: one capture is one logical stream; record the work on this stream, or wait before begin_capture")?,
-            GraphRule::UnknownGraph { graph } => write!(f, "graph {graph} does not exist on this device any more; capture it again")?,
-            GraphRule::WouldWaitForItself => write!(f, "this wait would only end by the caller's own end_capture; end the window first, or wait from another thread")?,
+            GraphRule::ReplayInCapture => write!(
+                f,
+                "a graph cannot be replayed into a window of its own stream; replay it on another stream, or after end_capture"
+            )?,
+            GraphRule::EmptyCapture => write!(
+                f,
+                "the window recorded nothing, so there is no graph (EmptyCapture); work on other streams is not recorded"
+            )?,
+            GraphRule::NestedCapture => {
+                write!(f, "a capture closure of this device is running on this thread; captures do not nest")?
+            }
+            GraphRule::PlainHandleInClosure { instead } => {
+                write!(f, "inside a capture closure use `{instead}`: only what goes through the capture is recorded")?
+            }
+            GraphRule::ForeignStreamInWindow => write!(
+                f,
+                "a window cannot wait for another stream: one capture is one logical stream; record the work on this stream, or wait before begin_capture"
+            )?,
+            GraphRule::UnknownGraph { graph } => {
+                write!(f, "graph {graph} does not exist on this device any more; capture it again")?
+            }
+            GraphRule::WouldWaitForItself => write!(
+                f,
+                "this wait would only end by the caller's own end_capture; end the window first, or wait from another thread"
+            )?,
             GraphRule::Other(text) => write!(f, "{text}")?,
         }
         if let Some(owner) = self.owner {

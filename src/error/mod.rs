@@ -126,7 +126,9 @@ pub enum ServerError {
     },
 
     /// A value baked into the recording is another one now; declare it as a parameter to change it.
-    #[error("`{name}` of node {node} was recorded as {recorded} and is {now} now; declare it with `c.param` and set it by `graph.update`")]
+    #[error(
+        "`{name}` of node {node} was recorded as {recorded} and is {now} now; declare it with `c.param` and set it by `graph.update`"
+    )]
     BakedValueChanged {
         /// The node.
         node: u32,
@@ -139,7 +141,9 @@ pub enum ServerError {
     },
 
     /// No tier that the policy allows can execute the recording.
-    #[error("no allowed tier can run this graph: {reasons}; allow another tier in the capture policy or `GRAPHREEL_TIERS`")]
+    #[error(
+        "no allowed tier can run this graph: {reasons}; allow another tier in the capture policy or `GRAPHREEL_TIERS`"
+    )]
     TierRefused {
         /// Each refused tier with its reason.
         reasons: Arc<str>,
@@ -155,7 +159,9 @@ pub enum ServerError {
     },
 
     /// A page that a graph pinned is not the one it recorded. The graph is not run.
-    #[error("graph {graph} was recorded over generation {recorded} of page {page}, which is at {found} now; capture it again")]
+    #[error(
+        "graph {graph} was recorded over generation {recorded} of page {page}, which is at {found} now; capture it again"
+    )]
     MovedMemory {
         /// The graph.
         graph: u64,
@@ -319,9 +325,15 @@ impl fmt::Display for OutOfMemory {
             write!(f, ", {have} are free under the limit of {limit}")?;
         }
         match &self.refused_by {
-            MemoryLimit::Account(name) => write!(f, " of account `{name}`; drop buffers or graphs of that account, or raise its limit"),
-            MemoryLimit::Config => write!(f, " in `Config::memory_limit`; drop buffers or graphs, call `trim`, or raise the limit"),
-            MemoryLimit::Device => write!(f, " and the device has no more; drop buffers or graphs, call `trim`, or use less"),
+            MemoryLimit::Account(name) => {
+                write!(f, " of account `{name}`; drop buffers or graphs of that account, or raise its limit")
+            }
+            MemoryLimit::Config => {
+                write!(f, " in `Config::memory_limit`; drop buffers or graphs, call `trim`, or raise the limit")
+            }
+            MemoryLimit::Device => {
+                write!(f, " and the device has no more; drop buffers or graphs, call `trim`, or use less")
+            }
         }
     }
 }
@@ -469,7 +481,9 @@ pub enum ArgumentProblem {
         rule: String,
     },
     /// An access declared at the launch that the kernel does not have.
-    #[error("buffer `{name}` was given as {given}, but the kernel uses it as {used}; only a written buffer can be `WritePart`")]
+    #[error(
+        "buffer `{name}` was given as {given}, but the kernel uses it as {used}; only a written buffer can be `WritePart`"
+    )]
     Access {
         /// The binding's name.
         name: String,
@@ -479,7 +493,9 @@ pub enum ArgumentProblem {
         used: String,
     },
     /// Two bindings of one launch overlap and one of them is written.
-    #[error("buffers `{first}` and `{second}` overlap and one of them is written; bind disjoint ranges, or one binding")]
+    #[error(
+        "buffers `{first}` and `{second}` overlap and one of them is written; bind disjoint ranges, or one binding"
+    )]
     Overlap {
         /// The first binding's name.
         first: String,

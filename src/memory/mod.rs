@@ -2,6 +2,7 @@
 
 mod account;
 mod handle;
+pub(crate) mod ranges;
 mod usage;
 
 pub use account::{Account, Charge};

@@ -44,7 +44,10 @@ impl StreamId {
     /// Make `self` the calling thread's stream until the guard is dropped.
     #[must_use = "the stream is pinned only while the guard lives"]
     pub fn pin(self) -> PinnedStream {
-        PinnedStream { previous: CURRENT.with(|current| current.replace(Some(self))), _thread: std::marker::PhantomData }
+        PinnedStream {
+            previous: CURRENT.with(|current| current.replace(Some(self))),
+            _thread: std::marker::PhantomData,
+        }
     }
 
     /// The stream of exclusive slot `index`.

@@ -1,5 +1,9 @@
 //! Operations as a server is given them: launches, copies, fills and host writes over live handles.
 
+mod check;
+
+pub use check::{check, check_range};
+
 use crate::kernel::{Kernel, Value};
 use crate::memory::{Access, BufferBinding};
 use crate::sync::Arc;
