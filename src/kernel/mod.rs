@@ -1,11 +1,17 @@
 //! Kernels: WGSL source, what naga tells about it, and the compiled handle.
 
+mod diagnosis;
 mod handle;
+mod lower;
 mod reflect;
+mod resolve;
 mod source;
 mod value;
 
 pub use handle::{Compiler, Kernel, KernelId};
-pub use reflect::{BindingInfo, BindingSpace, EntryInfo, MemberInfo, OverrideInfo, Reflection, inspect, reflect};
+pub use lower::{Lowered, Lowering, Scalars, lower};
+pub use reflect::{
+    BindingInfo, BindingSpace, EntryInfo, MemberInfo, OverrideInfo, Reflection, inspect, overrides, reflect,
+};
 pub use source::{KernelSource, Wgsl};
 pub use value::{Scalar, ScalarType, Value, ValueType};

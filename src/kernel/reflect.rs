@@ -1,6 +1,13 @@
 //! What an entry point takes and does, found from naga's IR: bindings, access as used, sizes, workgroup size, overrides.
 
-use super::{KernelSource, ValueType};
+use std::collections::BTreeMap;
+
+use naga::proc::Layouter;
+use naga::valid::{Capabilities, FunctionInfo, GlobalUse};
+use naga::{AddressSpace, ArraySize, BuiltIn, GlobalVariable, Handle, Module, ShaderStage, StorageAccess, TypeInner};
+
+use super::resolve::{CAPABILITIES, Resolved, named, parsed, resolved, single, validated};
+use super::{KernelSource, ScalarType, ValueType};
 use crate::error::{InvalidKernel, KernelProblem};
 use crate::memory::Access;
 use crate::sync::Arc;
@@ -28,7 +35,8 @@ pub struct BindingInfo {
     pub space: BindingSpace,
     /// Whether it was declared `read_write` (what it is declared, not what the entry point does).
     pub declared_write: bool,
-    /// What the entry point does with it, callees included; `None` when it does not use it.
+    /// What the entry point does with its bytes, callees included; `None` when it asks for its length only, or names it
+    /// without a use: it must be bound, and is neither read nor written.
     pub access: Option<Access>,
     /// Bytes that must be bound at least: one element of a runtime-sized array.
     pub min_bytes: u64,
@@ -67,7 +75,7 @@ pub struct OverrideInfo {
 pub struct Reflection {
     /// The entry point's name.
     pub entry: Arc<str>,
-    /// Its bindings, in order of (group, binding). Bindings that it does not use are left out.
+    /// Its bindings, in order of (group, binding). Bindings that it never names are left out.
     pub bindings: Vec<BindingInfo>,
     /// The members of its immediate struct, in order. Empty when it takes no scalar.
     pub immediates: Vec<MemberInfo>,
@@ -75,11 +83,12 @@ pub struct Reflection {
     pub immediate_bytes: u32,
     /// Its workgroup size, overrides resolved.
     pub workgroup_size: [u32; 3],
-    /// Bytes of workgroup memory it uses.
+    /// Bytes of workgroup memory it uses, each variable rounded up to 16 as WebGPU counts them.
     pub workgroup_bytes: u32,
-    /// Whether it reads `@builtin(num_workgroups)`.
+    /// Whether it takes `@builtin(num_workgroups)`.
     pub uses_num_workgroups: bool,
-    /// Device features it needs, by WGSL name: `f16`, `subgroups`, `f64`, `int64`, `int64-atomics`, `f32-atomics`.
+    /// Device features it needs: `f16`, `subgroups`, `f64`, `int16`, `int64`, `int64-atomics`, `f32-atomics`, `coherent`,
+    /// `volatile`.
     pub needs: Vec<String>,
 }
 
@@ -94,13 +103,29 @@ pub struct EntryInfo {
     pub reflection: Option<Reflection>,
 }
 
+/// The most bytes of scalars that every backend can pass with a launch.
+const IMMEDIATE_BYTES_MAX: u32 = 128;
+
+/// What each optional feature is to the validator.
+const FEATURES: [(&str, Capabilities); 9] = [
+    ("f16", Capabilities::SHADER_FLOAT16),
+    ("subgroups", Capabilities::SUBGROUP.union(Capabilities::SUBGROUP_BARRIER)),
+    ("f64", Capabilities::FLOAT64),
+    ("int16", Capabilities::SHADER_INT16),
+    ("int64", Capabilities::SHADER_INT64),
+    ("int64-atomics", Capabilities::SHADER_INT64_ATOMIC_ALL_OPS.union(Capabilities::SHADER_INT64_ATOMIC_MIN_MAX)),
+    ("f32-atomics", Capabilities::SHADER_FLOAT32_ATOMIC),
+    ("coherent", Capabilities::MEMORY_DECORATION_COHERENT),
+    ("volatile", Capabilities::MEMORY_DECORATION_VOLATILE),
+];
+
 /// Reflect one entry point of `source`.
 ///
 /// # Errors
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn reflect(source: &KernelSource) -> Result<Reflection, InvalidKernel> {
-    todo!("reflect {source:?}")
+    named(source.entry.as_deref(), || reflection(&resolved(source)?))
 }
 
 /// Every entry point of a WGSL text.
@@ -109,5 +134,246 @@ pub fn reflect(source: &KernelSource) -> Result<Reflection, InvalidKernel> {
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn inspect(wgsl: &str) -> Result<Vec<EntryInfo>, InvalidKernel> {
-    todo!("inspect {wgsl}")
+    let (module, info) = named(None, || parsed(wgsl))?;
+    let entries = module.entry_points.iter().map(|entry| {
+        let reflection = named(Some(&entry.name), || {
+            if entry.stage != ShaderStage::Compute {
+                return Ok(None);
+            }
+            match single(&module, &info, &entry.name, &BTreeMap::new(), wgsl) {
+                Ok(resolved) => reflection(&resolved).map(Some),
+                Err(KernelProblem::MissingOverride { .. }) => Ok(None),
+                Err(problem) => Err(problem),
+            }
+        })?;
+        let stage = format!("{:?}", entry.stage).to_lowercase();
+        Ok(EntryInfo { stage, name: entry.name.clone(), reflection })
+    });
+    entries.collect()
+}
+
+/// Every `override` of a WGSL text, in the order of the text.
+///
+/// # Errors
+///
+/// [`InvalidKernel`] with the place in the source.
+pub fn overrides(wgsl: &str) -> Result<Vec<OverrideInfo>, InvalidKernel> {
+    let (module, _) = named(None, || parsed(wgsl))?;
+    let declared = module.overrides.iter().filter(|(_, declared)| declared.name.is_some() || declared.id.is_some());
+    let info = declared.map(|(_, declared)| OverrideInfo {
+        name: declared.name.clone(),
+        id: declared.id,
+        ty: match module.types[declared.ty].inner {
+            TypeInner::Scalar(scalar) => scalar_name(scalar),
+            _ => String::new(),
+        },
+        required: declared.init.is_none(),
+    });
+    Ok(info.collect())
+}
+
+fn scalar_name(scalar: naga::Scalar) -> String {
+    use naga::ScalarKind;
+    let letter = match scalar.kind {
+        ScalarKind::Sint | ScalarKind::AbstractInt => 'i',
+        ScalarKind::Uint => 'u',
+        ScalarKind::Float | ScalarKind::AbstractFloat => 'f',
+        ScalarKind::Bool => return "bool".to_owned(),
+    };
+    format!("{letter}{}", u32::from(scalar.width) * 8)
+}
+
+/// Reflect the one entry point of a resolved module.
+pub(super) fn reflection(resolved: &Resolved) -> Result<Reflection, KernelProblem> {
+    let Resolved { module, info } = resolved;
+    let entry = &module.entry_points[0];
+    let used = info.get_entry_point(0);
+    let mut layouter = Layouter::default();
+    layouter.update(module.to_ctx()).map_err(|error| KernelProblem::Unsupported(error.to_string()))?;
+
+    let mut found = Reflection {
+        entry: entry.name.as_str().into(),
+        bindings: Vec::new(),
+        immediates: Vec::new(),
+        immediate_bytes: 0,
+        workgroup_size: entry.workgroup_size,
+        workgroup_bytes: 0,
+        uses_num_workgroups: uses_num_workgroups(module),
+        needs: needs(module),
+    };
+    for (handle, variable) in module.global_variables.iter() {
+        if used[handle].is_empty() {
+            continue;
+        }
+        match variable.space {
+            AddressSpace::Private | AddressSpace::Function => {}
+            AddressSpace::WorkGroup => {
+                let bytes = size_of_type(module, variable)?.checked_next_multiple_of(16);
+                let total = bytes.and_then(|bytes| found.workgroup_bytes.checked_add(bytes));
+                found.workgroup_bytes = total.ok_or_else(|| too_large(variable))?;
+            }
+            AddressSpace::Storage { .. } | AddressSpace::Uniform => {
+                found.bindings.push(binding(module, used, handle, &layouter)?);
+            }
+            AddressSpace::Immediate => {
+                found.immediates = immediates(module, variable)?;
+                found.immediate_bytes = size_of_type(module, variable)?;
+            }
+            _ => {
+                return Err(KernelProblem::Unsupported(format!(
+                    "variable `{}` is a {}; a kernel takes buffers (`var<storage>`, `var<uniform>`) and scalars (`var<immediate>`)",
+                    name_of(variable),
+                    opaque(&module.types[variable.ty].inner)
+                )));
+            }
+        }
+    }
+    found.bindings.sort_by_key(|binding| (binding.group, binding.binding));
+    Ok(found)
+}
+
+/// What a variable that is no buffer is.
+fn opaque(ty: &TypeInner) -> &'static str {
+    match ty {
+        TypeInner::Image { .. } => "texture",
+        TypeInner::Sampler { .. } => "sampler",
+        TypeInner::AccelerationStructure { .. } => "acceleration structure",
+        TypeInner::BindingArray { .. } => "binding array",
+        _ => "variable of another address space",
+    }
+}
+
+fn name_of(variable: &GlobalVariable) -> &str {
+    variable.name.as_deref().unwrap_or("(unnamed)")
+}
+
+fn too_large(variable: &GlobalVariable) -> KernelProblem {
+    KernelProblem::Unsupported(format!("variable `{}` is larger than 4 GiB", name_of(variable)))
+}
+
+/// The size of a variable's type, one element of a runtime-sized array included.
+fn size_of_type(module: &Module, variable: &GlobalVariable) -> Result<u32, KernelProblem> {
+    module.types[variable.ty].inner.try_size(module.to_ctx()).ok_or_else(|| too_large(variable))
+}
+
+fn binding(
+    module: &Module,
+    used: &FunctionInfo,
+    handle: Handle<GlobalVariable>,
+    layouter: &Layouter,
+) -> Result<BindingInfo, KernelProblem> {
+    let variable = &module.global_variables[handle];
+    let at = variable.binding.ok_or_else(|| {
+        KernelProblem::Unsupported(format!("variable `{}` needs `@group` and `@binding`", name_of(variable)))
+    })?;
+    let (space, declared_write) = match variable.space {
+        AddressSpace::Storage { access } => (BindingSpace::Storage, access.contains(StorageAccess::STORE)),
+        _ => (BindingSpace::Uniform, false),
+    };
+    Ok(BindingInfo {
+        group: at.group,
+        binding: at.binding,
+        name: name_of(variable).to_owned(),
+        space,
+        declared_write,
+        access: access(used[handle], holds_atomic(module, variable.ty)),
+        min_bytes: size_of_type(module, variable)?.into(),
+        runtime_stride: runtime_stride(module, variable.ty),
+        align: layouter[variable.ty].alignment * 1,
+    })
+}
+
+/// What is done with a variable. naga tells an atomic load from an atomic store, yet either may meet the other of another
+/// invocation, so both count as atomics do.
+fn access(used: GlobalUse, atomic: bool) -> Option<Access> {
+    let (read, write) = (used.contains(GlobalUse::READ), used.contains(GlobalUse::WRITE));
+    match (read, write) {
+        _ if used.contains(GlobalUse::ATOMIC) || (atomic && (read || write)) => Some(Access::ReadWrite),
+        (true, true) => Some(Access::ReadWrite),
+        (true, false) => Some(Access::Read),
+        (false, true) => Some(Access::Write),
+        (false, false) => None,
+    }
+}
+
+fn holds_atomic(module: &Module, ty: Handle<naga::Type>) -> bool {
+    match &module.types[ty].inner {
+        TypeInner::Atomic(_) => true,
+        TypeInner::Array { base, .. } => holds_atomic(module, *base),
+        TypeInner::Struct { members, .. } => members.iter().any(|member| holds_atomic(module, member.ty)),
+        _ => false,
+    }
+}
+
+fn runtime_stride(module: &Module, ty: Handle<naga::Type>) -> Option<u32> {
+    match &module.types[ty].inner {
+        TypeInner::Array { size: ArraySize::Dynamic, stride, .. } => Some(*stride),
+        TypeInner::Struct { members, .. } => members.last().and_then(|member| runtime_stride(module, member.ty)),
+        _ => None,
+    }
+}
+
+fn immediates(module: &Module, variable: &GlobalVariable) -> Result<Vec<MemberInfo>, KernelProblem> {
+    let bytes = size_of_type(module, variable)?;
+    if bytes > IMMEDIATE_BYTES_MAX {
+        return Err(KernelProblem::Unsupported(format!(
+            "immediate `{}` has {bytes} bytes and at most {IMMEDIATE_BYTES_MAX} can be passed; put the rest in a buffer",
+            name_of(variable)
+        )));
+    }
+    let refused = |what: &str| {
+        KernelProblem::Unsupported(format!(
+            "immediate `{what}` must be a number, a vector of numbers, or a struct of those; put anything else in a buffer"
+        ))
+    };
+    let TypeInner::Struct { members, .. } = &module.types[variable.ty].inner else {
+        let ty = value_type(&module.types[variable.ty].inner).ok_or_else(|| refused(name_of(variable)))?;
+        return Ok(vec![MemberInfo { name: name_of(variable).to_owned(), ty, offset: 0 }]);
+    };
+    let members = members.iter().map(|member| {
+        let name = member.name.clone().unwrap_or_default();
+        let ty = value_type(&module.types[member.ty].inner)
+            .ok_or_else(|| refused(&format!("{}.{name}", name_of(variable))))?;
+        Ok(MemberInfo { name, ty, offset: member.offset })
+    });
+    members.collect()
+}
+
+/// The type as one that a launch can pass by value.
+fn value_type(ty: &TypeInner) -> Option<ValueType> {
+    use naga::ScalarKind::{Float, Sint, Uint};
+    let (scalar, lanes) = match *ty {
+        TypeInner::Scalar(scalar) => (scalar, 1),
+        TypeInner::Vector { size, scalar } => (scalar, size as u8),
+        _ => return None,
+    };
+    let scalar = match (scalar.kind, scalar.width) {
+        (Sint, 4) => ScalarType::I32,
+        (Uint, 4) => ScalarType::U32,
+        (Float, 4) => ScalarType::F32,
+        (Float, 2) => ScalarType::F16,
+        (Sint, 8) => ScalarType::I64,
+        (Uint, 8) => ScalarType::U64,
+        (Float, 8) => ScalarType::F64,
+        _ => return None,
+    };
+    Some(ValueType { scalar, lanes })
+}
+
+fn uses_num_workgroups(module: &Module) -> bool {
+    let is = |binding: &Option<naga::Binding>| matches!(binding, Some(naga::Binding::BuiltIn(BuiltIn::NumWorkGroups)));
+    module.entry_points[0].function.arguments.iter().any(|argument| match &module.types[argument.ty].inner {
+        TypeInner::Struct { members, .. } => members.iter().any(|member| is(&member.binding)),
+        _ => is(&argument.binding),
+    })
+}
+
+/// The optional features without which the module is not valid: the same check that a device without them makes.
+fn needs(module: &Module) -> Vec<String> {
+    let optional = FEATURES.iter().fold(Capabilities::empty(), |all, (_, feature)| all | *feature);
+    if validated(module, CAPABILITIES - optional).is_ok() {
+        return Vec::new();
+    }
+    let needed = FEATURES.iter().filter(|(_, feature)| validated(module, CAPABILITIES - *feature).is_err());
+    needed.map(|(name, _)| (*name).to_owned()).collect()
 }

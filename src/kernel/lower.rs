@@ -1,0 +1,85 @@
+//! One entry point in the form a backend wants: the same code, with the address spaces of its variables changed.
+//!
+//! wgpu keeps one usage for all of a page, so reading and writing bindings of one page may meet in a dispatch only when
+//! every one is `read_write` storage; and not every device has immediates. Neither is the kernel author's business.
+
+use naga::{AddressSpace, Module, ResourceBinding, StorageAccess};
+
+use super::reflect::{Reflection, reflection};
+use super::resolve::{CAPABILITIES, named, resolved, validated};
+use super::{KernelSource, diagnosis};
+use crate::error::{InvalidKernel, KernelProblem};
+
+/// How a launch's scalars reach the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scalars {
+    /// As `var<immediate>`, as it is written.
+    Immediate,
+    /// In a uniform buffer, for devices without immediates. Same layout.
+    Uniform {
+        /// `@group` of the buffer.
+        group: u32,
+        /// `@binding` of the buffer: one that the source does not use.
+        binding: u32,
+    },
+}
+
+/// What to change. The layout of every buffer stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lowering {
+    /// How scalars are passed.
+    pub scalars: Scalars,
+    /// Declare every `var<storage>` as `read_write`.
+    pub storage_read_write: bool,
+    /// Turn every `var<uniform>` of the source into `var<storage, read_write>`.
+    pub uniform_as_storage: bool,
+}
+
+/// What [`lower`] gives.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// A valid module with one entry point, no overrides, and nothing that the entry point does not reach.
+    pub module: Module,
+    /// What the source declares and does, as [`reflect`](super::reflect) gives it: the lowering is not seen in it.
+    pub reflection: Reflection,
+}
+
+/// Lower one entry point of `source`.
+///
+/// # Errors
+///
+/// [`InvalidKernel`] with the place in the source, or when the place for the scalars is taken.
+pub fn lower(source: &KernelSource, lowering: Lowering) -> Result<Lowered, InvalidKernel> {
+    named(source.entry.as_deref(), || {
+        let resolved = resolved(source)?;
+        let reflection = reflection(&resolved)?;
+        let mut module = resolved.module;
+        if let Scalars::Uniform { group, binding } = lowering.scalars {
+            let taken = reflection.bindings.iter().find(|info| (info.group, info.binding) == (group, binding));
+            if let (Some(info), false) = (taken, reflection.immediates.is_empty()) {
+                return Err(KernelProblem::Unsupported(format!(
+                    "`{}` is at @group({group}) @binding({binding}), where this backend puts the scalars; move it",
+                    info.name
+                )));
+            }
+        }
+        move_variables(&mut module, lowering);
+        validated(&module, CAPABILITIES).map_err(|error| diagnosis::of_validation(&error, &source.wgsl))?;
+        Ok(Lowered { module, reflection })
+    })
+}
+
+fn move_variables(module: &mut Module, lowering: Lowering) {
+    let read_write = AddressSpace::Storage { access: StorageAccess::LOAD | StorageAccess::STORE };
+    for (_, variable) in module.global_variables.iter_mut() {
+        match (variable.space, lowering.scalars) {
+            (AddressSpace::Storage { .. }, _) if lowering.storage_read_write => variable.space = read_write,
+            (AddressSpace::Uniform, _) if lowering.uniform_as_storage => variable.space = read_write,
+            (AddressSpace::Immediate, Scalars::Uniform { group, binding }) => {
+                variable.space = AddressSpace::Uniform;
+                variable.binding = Some(ResourceBinding { group, binding });
+            }
+            _ => {}
+        }
+    }
+}
