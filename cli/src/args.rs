@@ -119,7 +119,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for bad in [["--nodes", "0"], ["--nodes", "1,x"], ["--tier", "warp"], ["--workload", "mine"], ["--replays", "0"]] {
+        for bad in
+            [["--nodes", "0"], ["--nodes", "1,x"], ["--tier", "warp"], ["--workload", "mine"], ["--replays", "0"]]
+        {
             assert!(Cli::try_parse_from(["graphreel", "bench", bad[0], bad[1]]).is_err(), "{bad:?}");
         }
     }

@@ -88,7 +88,8 @@ pub(crate) fn complaint(path: &str, error: &InvalidKernel) -> String {
 }
 
 fn describe(file: &str, entries: &[EntryInfo]) -> String {
-    let mut text = format!("{file}: valid, {} entry point{}\n", entries.len(), if entries.len() == 1 { "" } else { "s" });
+    let mut text =
+        format!("{file}: valid, {} entry point{}\n", entries.len(), if entries.len() == 1 { "" } else { "s" });
     for entry in entries {
         let _ = write!(text, "\n@{} {}", entry.stage, entry.name);
         match &entry.reflection {
@@ -152,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_problem_without_a_place_names_none() {
-        let problem = KernelProblem::Validate { line: 0, column: 0, message: "no".to_owned(), rendered: "no".to_owned() };
+        let problem =
+            KernelProblem::Validate { line: 0, column: 0, message: "no".to_owned(), rendered: "no".to_owned() };
         let fault = fault(&problem, "");
         assert_eq!((fault.line, fault.column), (None, None));
     }

@@ -50,9 +50,6 @@ pub(crate) enum Failure {
     /// The shipped network or its images are not as they should be.
     #[error(transparent)]
     Digits(#[from] DigitsError),
-    /// Hand-written wgpu, the baseline, failed.
-    #[error("hand-written wgpu: {0}")]
-    Baseline(String),
     /// Rows of a benchmark gave wrong results or none.
     #[error("{failed} of {rows} rows failed")]
     Rows {

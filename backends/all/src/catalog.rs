@@ -72,14 +72,19 @@ fn absence(backend: &str) -> String {
 /// Why no backend has a device, in one line.
 pub(crate) fn why_none() -> String {
     let reasons: Vec<_> = built().into_iter().map(|name| format!("{name}: {}", absence(name))).collect();
-    if reasons.is_empty() { "this build has no backend; build with the feature of one".to_owned() } else { reasons.join("; ") }
+    if reasons.is_empty() {
+        "this build has no backend; build with the feature of one".to_owned()
+    } else {
+        reasons.join("; ")
+    }
 }
 
 /// Every backend with its devices and what they can do. Each device is opened for as long as it takes to ask.
 pub fn list() -> Vec<BackendReport> {
     let mut index = 0;
     let report = |name| {
-        let devices: Vec<_> = candidates(name).into_iter().map(|candidate| report_device(&mut index, candidate)).collect();
+        let devices: Vec<_> =
+            candidates(name).into_iter().map(|candidate| report_device(&mut index, candidate)).collect();
         let absent = devices.is_empty().then(|| absence(name));
         BackendReport { name, devices, absent }
     };

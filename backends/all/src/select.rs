@@ -40,7 +40,10 @@ pub struct SelectError {
 impl fmt::Display for SelectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { text, problem } = self;
-        write!(f, "`{text}` selects no device: {problem}; use auto, a backend, an index, a PCI address, a UUID or a name")
+        write!(
+            f,
+            "`{text}` selects no device: {problem}; use auto, a backend, an index, a PCI address, a UUID or a name"
+        )
     }
 }
 
@@ -154,7 +157,7 @@ fn absent(found: &[DeviceInfo], select: &Select) -> ServerError {
     if found.is_empty() {
         return ServerError::unsupported("opening a device", crate::catalog::why_none());
     }
-    let names: Vec<_> = found.iter().enumerate().map(|(index, info)| format!("{index} {} ({})", info.name, info.backend));
+    let names = found.iter().enumerate().map(|(index, info)| format!("{index} {} ({})", info.name, info.backend));
     let names: Vec<_> = names.collect();
     ServerError::unsupported(format!("opening {select}"), format!("the devices are: {}", names.join(", ")))
 }
@@ -241,6 +244,9 @@ mod tests {
     fn an_unknown_backend_is_told_what_there_is() {
         let error = choose(&machine(), &Select::Backend("warp".into())).expect_err("no such backend");
         assert!(matches!(error, ServerError::Unsupported { .. }));
-        assert!(error.to_string().contains("backend `warp`") && error.to_string().contains("this build has"), "{error}");
+        assert!(
+            error.to_string().contains("backend `warp`") && error.to_string().contains("this build has"),
+            "{error}"
+        );
     }
 }

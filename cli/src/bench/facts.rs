@@ -50,7 +50,10 @@ fn memory_bytes(meminfo: &str) -> Option<u64> {
 }
 
 fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    text.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim())
 }
 
 #[cfg(test)]

@@ -86,8 +86,20 @@ pub(crate) fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     table.set_header([
-        "workload", "nodes", "tier", "verified", "eager", "issue", "total", "CPU/node", "capture", "seal", "pinned",
-        "by hand: one", "cut", "CPU/node",
+        "workload",
+        "nodes",
+        "tier",
+        "verified",
+        "eager",
+        "issue",
+        "total",
+        "CPU/node",
+        "capture",
+        "seal",
+        "pinned",
+        "by hand: one",
+        "cut",
+        "CPU/node",
     ]);
     for row in rows {
         table.add_row(cells(row));

@@ -161,10 +161,10 @@ impl Builder {
     }
 
     fn finish(self) -> Plan {
-        let expected = self.kept.iter().map(|buffer| Expected {
-            buffer: *buffer,
-            bytes: bytemuck::cast_slice(&self.values[*buffer]).to_vec(),
-        });
+        let expected = self
+            .kept
+            .iter()
+            .map(|buffer| Expected { buffer: *buffer, bytes: bytemuck::cast_slice(&self.values[*buffer]).to_vec() });
         Plan {
             expected: expected.collect(),
             kernels: vec![Wgsl::new(SOURCE).entry("advance").into(), Wgsl::new(SOURCE).entry("join").into()],

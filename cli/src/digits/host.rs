@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn a_layer_by_hand() {
-        let layer = Layer { inputs: 2, outputs: 2, weights: vec![1.0, 2.0, -1.0, 0.0], biases: vec![0.5, 0.5], relu: true };
+        let layer =
+            Layer { inputs: 2, outputs: 2, weights: vec![1.0, 2.0, -1.0, 0.0], biases: vec![0.5, 0.5], relu: true };
         assert_eq!(dense(&layer, &[3.0, 4.0]), [11.5, 0.0]);
     }
 }

@@ -4,9 +4,11 @@
 
 mod host;
 mod model;
+mod plan;
 
 pub(crate) use host::predict;
 pub(crate) use model::{DigitsError, Images, Layer, Network};
+pub(crate) use plan::{Batches, plan};
 
 /// Pixels of an image.
 pub(crate) const PIXELS: usize = 64;

@@ -74,7 +74,8 @@ pub(crate) struct Images {
 impl Network {
     /// Read `layerN.weight` and `layerN.bias`, N from 1 up. ReLU follows every layer but the last.
     pub(crate) fn from_safetensors(bytes: &[u8]) -> Result<Self, DigitsError> {
-        let file = SafeTensors::deserialize(bytes).map_err(|source| DigitsError::Format { file: "the model", source })?;
+        let file =
+            SafeTensors::deserialize(bytes).map_err(|source| DigitsError::Format { file: "the model", source })?;
         let count = (1..).take_while(|index| file.tensor(&weight_name(*index)).is_ok()).count().max(1);
         let mut layers = Vec::with_capacity(count);
         let mut inputs = PIXELS;
@@ -91,7 +92,8 @@ impl Network {
 impl Images {
     /// Read `images` and `labels`.
     pub(crate) fn from_safetensors(bytes: &[u8]) -> Result<Self, DigitsError> {
-        let file = SafeTensors::deserialize(bytes).map_err(|source| DigitsError::Format { file: "the images", source })?;
+        let file =
+            SafeTensors::deserialize(bytes).map_err(|source| DigitsError::Format { file: "the images", source })?;
         let find = |name| file.tensor(name).map_err(|source| DigitsError::Format { file: "the images", source });
         let (images, labels) = (find("images")?, find("labels")?);
         let count = labels.shape().first().copied().unwrap_or(0);
@@ -100,11 +102,6 @@ impl Images {
         bounded("images", images.data(), PIXEL_MAX, "pixels are 0 to 16")?;
         bounded("labels", labels.data(), (DIGITS - 1) as u8, "digits are 0 to 9")?;
         Ok(Self { pixels: images.data().to_vec(), labels: labels.data().to_vec() })
-    }
-
-    /// How many images there are.
-    pub(crate) fn len(&self) -> usize {
-        self.labels.len()
     }
 }
 
@@ -135,8 +132,11 @@ fn expect(name: &str, tensor: &TensorView<'_>, dtype: Dtype, shape: &[usize]) ->
 }
 
 fn floats(name: &str, tensor: &TensorView<'_>) -> Result<Vec<f32>, DigitsError> {
-    let values: Vec<f32> =
-        tensor.data().chunks_exact(4).map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect();
+    let values: Vec<f32> = tensor
+        .data()
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        .collect();
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
         Some(index) => Err(DigitsError::Value {
@@ -151,9 +151,7 @@ fn floats(name: &str, tensor: &TensorView<'_>) -> Result<Vec<f32>, DigitsError> 
 fn bounded(name: &str, values: &[u8], max: u8, rule: &'static str) -> Result<(), DigitsError> {
     match values.iter().position(|value| *value > max) {
         None => Ok(()),
-        Some(index) => {
-            Err(DigitsError::Value { name: name.to_owned(), value: values[index].to_string(), index, rule })
-        }
+        Some(index) => Err(DigitsError::Value { name: name.to_owned(), value: values[index].to_string(), index, rule }),
     }
 }
 
@@ -168,7 +166,7 @@ mod tests {
         let network = super::super::network().expect("the shipped model");
         let shape: Vec<_> = network.layers.iter().map(|layer| (layer.inputs, layer.outputs, layer.relu)).collect();
         assert_eq!(shape, [(64, 64, true), (64, 32, true), (32, 10, false)]);
-        assert_eq!(super::super::images().expect("the shipped images").len(), 360);
+        assert_eq!(super::super::images().expect("the shipped images").labels.len(), 360);
     }
 
     #[test]
