@@ -7,7 +7,7 @@ use graphreel::Tier;
 
 /// Record GPU compute work once and replay it on any vendor.
 #[derive(Debug, Parser)]
-#[command(name = "graphreel", version, about)]
+#[command(name = "graphreel", version)]
 pub(crate) struct Cli {
     /// Say more on standard error (`GRAPHREEL_LOG` and `RUST_LOG` say exactly what)
     #[arg(long, short, global = true)]
@@ -54,7 +54,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "auto|all|NAME,..", value_delimiter = ',', default_value = "auto")]
     pub(crate) backend: Vec<String>,
     /// What to run
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "all")]
+    #[arg(long, value_enum, value_name = "NAME,..", value_delimiter = ',', default_value = "all")]
     pub(crate) workload: Vec<WorkloadArg>,
     /// Sizes of the graphs, in nodes; `digits` has its own
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000",

@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     /// The command line asks for something that does not exist.
     #[error("{0}")]
     Usage(String),
+    /// The command line asks for nothing: how to use it.
+    #[error("{0}")]
+    Help(String),
     /// An input file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
@@ -65,7 +68,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Closed => ExitCode::SUCCESS,
-            Self::Usage(_) => ExitCode::from(2),
+            Self::Usage(_) | Self::Help(_) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

@@ -20,8 +20,10 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !matches!(failure, Failure::Closed) {
-                output::complain(&format!("error: {failure}"));
+            match &failure {
+                Failure::Closed => {}
+                Failure::Help(text) => output::complain(text),
+                failure => output::complain(&format!("error: {failure}")),
             }
             failure.exit_code()
         }
@@ -29,12 +31,11 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    let cli = match Cli::try_parse() {
+    let cli = Cli::try_parse();
+    let cli = match cli {
         Ok(cli) => cli,
         // Help and version are answers; what clap calls an error is one.
-        Err(error) if error.use_stderr() => {
-            return Err(Failure::Usage(error.to_string().trim_start_matches("error: ").trim_end().to_owned()));
-        }
+        Err(error) if error.use_stderr() => return Err(usage(&error.to_string())),
         Err(answer) => return output::print(&answer.to_string()),
     };
     logging::start(cli.verbose)?;
@@ -42,5 +43,12 @@ fn run() -> Result<(), Failure> {
         Command::Devices(args) => devices::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
+    }
+}
+
+fn usage(text: &str) -> Failure {
+    match text.trim_end().strip_prefix("error: ") {
+        Some(error) => Failure::Usage(error.to_owned()),
+        None => Failure::Help(text.trim_end().to_owned()),
     }
 }

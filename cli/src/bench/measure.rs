@@ -63,7 +63,8 @@ pub(crate) fn row(target: &mut Target, case: Case, settings: &Settings) -> Row {
         policy: policy_name(&settings.policy),
         ..Row::default()
     };
-    match fill(&mut row, target, case, settings) {
+    let filled = case.work(target).map_err(RowError::from).and_then(|work| fill(&mut row, target, &work, settings));
+    match filled {
         Ok(()) => row.verified = true,
         Err(error) => row.error = Some(error.to_string()),
     }
@@ -80,10 +81,10 @@ fn policy_name(policy: &CapturePolicy) -> String {
     }
 }
 
-fn fill(row: &mut Row, target: &mut Target, case: Case, settings: &Settings) -> Result<(), RowError> {
-    let Work { plan, batches } = case.work(target)?;
+fn fill(row: &mut Row, target: &mut Target, work: &Work, settings: &Settings) -> Result<(), RowError> {
+    let Work { plan, batches } = work;
     row.nodes = plan.nodes.len();
-    let bound = target.bind(&plan)?;
+    let bound = target.bind(plan)?;
     proved(&bound, "the eager run", || bound.eager())?;
     let graph = capture(row, &bound, settings)?;
     proved(&bound, "the replay", || replay(&graph).map(|_| ()))?;
@@ -97,7 +98,7 @@ fn fill(row: &mut Row, target: &mut Target, case: Case, settings: &Settings) -> 
     let times = rounds(&bound, &graph, baseline.as_ref().map(|baseline| (baseline, cut)), settings)?;
     times.write(row, cut);
     unchanged(&bound, "a timed replay")?;
-    if let Some(batches) = &batches {
+    if let Some(batches) = batches {
         read_digits(row, &bound, &graph, batches)?;
     }
     Ok(())
@@ -280,4 +281,55 @@ fn read_digits(row: &mut Row, bound: &Bound<'_>, graph: &Graph, batches: &Batche
     row.accuracy = Some(accuracy(&predictions, &batches.labels));
     row.images = Some(predictions.len());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use graphreel_backends::{Select, open};
+
+    use super::super::plan::{Contents, Plan};
+    use super::super::topology::{Shape, launch_bound};
+    use super::*;
+
+    /// The error of a row whose plan was changed by `change`; none where there is no device.
+    fn error_of(change: impl FnOnce(&mut Work)) -> Option<String> {
+        let mut target = match open(&Select::Auto) {
+            Ok(device) => Target::new(device),
+            Err(why) => {
+                let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+                assert!(!required.contains("wgpu"), "a device is required and absent: {why}");
+                println!("skipped: {why}");
+                return None;
+            }
+        };
+        let mut work = Work { plan: launch_bound(Shape::Chain, 5), batches: None };
+        change(&mut work);
+        let settings = Settings { policy: CapturePolicy::Best, replays: Some(1) };
+        let error = fill(&mut Row::default(), &mut target, &work, &settings).expect_err("the work is not as expected");
+        Some(error.to_string())
+    }
+
+    #[test]
+    fn one_wrong_bit_fails_the_row() {
+        let Some(error) = error_of(|work| work.plan.expected[0].bytes[17] ^= 1) else { return };
+        assert!(error.starts_with("the eager run gave a wrong result: 1 of 256 words"), "{error}");
+        assert!(error.contains("first word 4"), "{error}");
+    }
+
+    #[test]
+    fn a_node_that_is_left_out_fails_the_row() {
+        let Some(error) = error_of(|work| drop(work.plan.nodes.remove(2))) else { return };
+        assert!(error.contains("differ from the host's"), "{error}");
+    }
+
+    #[test]
+    fn work_that_never_runs_fails_the_row() {
+        let forget = |work: &mut Work| {
+            let Plan { buffers, expected, .. } = &mut work.plan;
+            buffers.push(Contents::Result(1024));
+            expected[0].buffer = buffers.len() - 1;
+        };
+        let Some(error) = error_of(forget) else { return };
+        assert!(error.contains("256 of 256 words") && error.contains("0xdeadbeef"), "{error}");
+    }
 }

@@ -235,6 +235,17 @@ mod tests {
     }
 
     #[test]
+    fn the_kernels_take_what_the_nodes_give() {
+        let plan = launch_bound(Shape::Diamond, 9);
+        for node in &plan.nodes {
+            let kernel = graphreel::kernel::reflect(&plan.kernels[node.kernel]).expect("valid");
+            assert_eq!(kernel.bindings.len(), node.buffers.len());
+            assert_eq!(kernel.immediates.len(), node.scalars.len());
+            assert_eq!(kernel.workgroup_size, [WORKGROUP as u32, 1, 1]);
+        }
+    }
+
+    #[test]
     fn nodes_that_change_places_change_the_result() {
         let chain = launch_bound(Shape::Chain, 3);
         let last = &chain.expected[0].bytes;

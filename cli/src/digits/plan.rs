@@ -106,6 +106,16 @@ mod tests {
     }
 
     #[test]
+    fn the_kernels_take_what_the_nodes_give() {
+        let (plan, _) = plan(&network().expect("shipped"), &images().expect("shipped"));
+        for node in &plan.nodes {
+            let kernel = graphreel::kernel::reflect(&plan.kernels[node.kernel]).expect("valid");
+            assert_eq!(kernel.bindings.len(), node.buffers.len());
+            assert_eq!(kernel.immediates.len(), node.scalars.len());
+        }
+    }
+
+    #[test]
     fn weights_are_turned() {
         let layer =
             Layer { inputs: 3, outputs: 2, weights: vec![1., 2., 3., 4., 5., 6.], biases: vec![0.; 2], relu: false };
