@@ -213,9 +213,10 @@ fn pipeline(
 
 fn buffer(device: &wgpu::Device, queue: &wgpu::Queue, contents: &Contents) -> wgpu::Buffer {
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-    let descriptor = wgpu::BufferDescriptor { label: None, size: contents.len(), usage, mapped_at_creation: false };
-    let buffer = device.create_buffer(&descriptor);
-    queue.write_buffer(&buffer, 0, &contents.initial());
+    let bytes = contents.initial();
+    let size = bytes.len() as u64;
+    let buffer = device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+    queue.write_buffer(&buffer, 0, &bytes);
     buffer
 }
 

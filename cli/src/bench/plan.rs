@@ -51,14 +51,6 @@ pub(crate) struct Expected {
 }
 
 impl Contents {
-    /// Its size in bytes.
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Input(bytes) => bytes.len() as u64,
-            Self::Result(bytes) => *bytes,
-        }
-    }
-
     /// The bytes that a new buffer is filled with.
     pub(crate) fn initial(&self) -> Vec<u8> {
         match self {
@@ -113,6 +105,5 @@ mod tests {
     #[test]
     fn results_start_as_poison() {
         assert_eq!(Contents::Result(8).initial(), [POISON.to_le_bytes(), POISON.to_le_bytes()].concat());
-        assert_eq!(Contents::Result(8).len(), 8);
     }
 }
