@@ -6,26 +6,31 @@
 //! | --- | --- |
 //! | [`device`] | the handles: [`Device`](device) and what it makes |
 //! | [`server`] | the contract that a backend implements |
+//! | [`book`] | what every server keeps: slots, windows, taint, who may do what |
 //! | [`capture`] | the window's state machine and the order of graph calls |
 //! | [`taint`] | which failure owns which bytes |
 //! | [`recording`] | what a window launched, in our own terms |
 //! | [`kernel`] | WGSL source, reflection, compiled handles |
+//! | [`graph`] | the driver waist under hardware graphs |
 //! | [`memory`] | handles, accounts, pools |
 //! | [`stream`] | logical streams and slots |
 //! | [`clock`], [`ticket`] | time, waits and answers to come |
 //! | [`error`] | what can go wrong |
 
+pub mod book;
 pub mod caps;
 pub mod capture;
 pub mod clock;
 pub mod config;
 pub mod device;
 pub mod error;
+pub mod graph;
 pub mod kernel;
 pub mod memory;
 pub mod op;
 pub mod recording;
 pub mod server;
+pub mod shaders;
 pub mod stream;
 pub mod sync;
 pub mod taint;

@@ -1,1 +1,4 @@
-//! x
+//! Examples of Graphreel are in this package's `examples` folder; here is only what keeps the documents' code true.
+
+#[cfg(doctest)]
+pub mod documents;

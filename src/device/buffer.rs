@@ -132,7 +132,7 @@ impl Buffer {
 
     pub(super) fn read_on<T: AnyBitPattern>(&self, stream: StreamId, mode: WaitMode) -> Result<Pending<Vec<T>>> {
         let size = size_of::<T>() as u64;
-        if size == 0 || self.len_bytes() % size != 0 {
+        if size == 0 || !self.len_bytes().is_multiple_of(size) {
             let problem = "the length is no multiple of the element's size; slice the buffer to whole elements";
             return Err(ServerError::InvalidRange {
                 op: "read",

@@ -157,6 +157,9 @@ impl Graph {
 
     fn compare<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(R, Recorded)> {
         let (value, _, recorded) = self.0.device.collect(GraphOp::Capture, "verify", None, closure)?;
+        if let Some(difference) = self.0.recording.diff(&recorded.recording, &recorded.kernels) {
+            return Err(difference.into());
+        }
         for (index, decl) in recorded.recording.buffers.iter().enumerate() {
             let now = recorded.buffers[index].claim_key();
             if decl.slot.is_none() && self.0.buffers.get(index) != Some(&now) {

@@ -15,7 +15,6 @@ use crate::op::Op;
 use crate::server::Server;
 use crate::stream::StreamId;
 use crate::sync::{Arc, Mutex, MutexGuard};
-use crate::ticket::Ticket;
 
 pub(super) struct DeviceInner {
     server: Mutex<Box<dyn Server>>,
@@ -64,12 +63,6 @@ impl DeviceInner {
             Some(fence) => wait::for_fence(self, &*fence, self.deadline(), "room for more work"),
             None => Ok(()),
         }
-    }
-
-    /// Wait for a ticket with the lock released, then finish it under the lock.
-    pub(super) fn finish<T>(&self, ticket: Ticket<T>, deadline: Deadline, what: &'static str) -> Result<T> {
-        wait::for_fence(self, &*ticket.fence, deadline, what)?;
-        (ticket.finish)(&mut **self.lock())
     }
 
     /// When a wait without a deadline of its own gives up.

@@ -47,8 +47,8 @@ pub(super) fn parsed(wgsl: &str) -> Result<(Module, ModuleInfo), KernelProblem> 
 pub(super) fn validated(
     module: &Module,
     capabilities: Capabilities,
-) -> Result<ModuleInfo, WithSpan<naga::valid::ValidationError>> {
-    Validator::new(ValidationFlags::all(), capabilities).validate(module)
+) -> Result<ModuleInfo, Box<WithSpan<naga::valid::ValidationError>>> {
+    Validator::new(ValidationFlags::all(), capabilities).validate(module).map_err(Box::new)
 }
 
 /// Run `work` over the source with its name in the error. A panic of naga is a refusal too: no text brings a process down.

@@ -185,10 +185,10 @@ pub fn check_range(op: &'static str, binding: &BufferBinding, device: DeviceId) 
     if range.is_empty() {
         return Err(invalid_range(op, binding, "the range is empty; name at least one byte"));
     }
-    if range.start % COPY_ALIGNMENT != 0 {
+    if !range.start.is_multiple_of(COPY_ALIGNMENT) {
         return Err(invalid_range(op, binding, "the first byte must be a multiple of 4"));
     }
-    if range.end % COPY_ALIGNMENT != 0 && range.end != binding.size {
+    if !range.end.is_multiple_of(COPY_ALIGNMENT) && range.end != binding.size {
         return Err(invalid_range(op, binding, "the length must be a multiple of 4, or reach the end of the buffer"));
     }
     Ok(())

@@ -167,7 +167,11 @@ impl Op {
             Self::Launch(launch) => launch.for_each_use(visit),
             Self::LaunchIndirect(indirect) => {
                 visit(&indirect.counts, Access::Read);
-                indirect.launch.for_each_use(visit);
+                // The counts may ask for nothing, so no range is sure to be written whole.
+                indirect.launch.for_each_use(|arg, access| match access {
+                    Access::Write => visit(arg, Access::WritePart),
+                    access => visit(arg, access),
+                });
             }
             Self::Copy { src, dst } => {
                 visit(src, Access::Read);

@@ -190,3 +190,140 @@ pub(super) fn member_name(kernel: Option<&Kernel>, member: usize) -> String {
     let info = kernel.and_then(|kernel| kernel.reflection().immediates.get(member));
     info.map_or_else(|| format!("scalar {member}"), |info| info.name.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::fixture::{Fixture, baked, grid_param, param, slot};
+    use crate::recording::{BufferDecl, ParamKind};
+
+    fn refusal(result: Result<u32>) -> String {
+        result.expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn operations_become_nodes_with_merged_uses() {
+        let fixture = Fixture::new();
+        let (x, y) = (fixture.buffer(32), fixture.buffer(16));
+        let mut builder = RecordingBuilder::new(Some("step".into()));
+        let part = x.slice(16..32).unwrap();
+        assert_eq!(
+            builder.push(&fixture.launch(vec![part.clone().into(), y.clone().into()], vec![baked(2.0)])).unwrap(),
+            0
+        );
+        // The same range read and written by one kernel is one use.
+        assert_eq!(
+            builder.push(&fixture.launch(vec![y.clone().into(), y.clone().into()], vec![baked(3.0)])).unwrap(),
+            1
+        );
+        let bytes: Bytes = vec![7u8; 16].into();
+        builder.push(&Op::Write { dst: part.clone().into(), bytes: bytes.clone() }).unwrap();
+        builder.push(&Op::Upload { dst: y.clone().into(), bytes }).unwrap();
+        let Recorded { recording, buffers, kernels } = builder.finish();
+        let place = |buffer, start, len| Place { buffer, start, len };
+        let declared = |bytes| BufferDecl { bytes, slot: None };
+        assert_eq!(recording.buffers, [declared(32), declared(16)]);
+        assert_eq!(buffers.iter().map(BufferBinding::len).collect::<Vec<_>>(), [32, 16]);
+        assert_eq!((recording.kernels.len(), kernels.len(), recording.host.len()), (1, 1, 1));
+        let uses: Vec<_> = recording.nodes.iter().map(|node| node.uses.clone()).collect();
+        let used = |place, access| Use { place, access };
+        assert_eq!(uses[0], [used(place(0, 16, 16), Access::Read), used(place(1, 0, 16), Access::Write)]);
+        assert_eq!(uses[1], [used(place(1, 0, 16), Access::ReadWrite)]);
+        assert_eq!(recording.nodes[2].op, NodeOp::HostWrite { dst: place(0, 16, 16), host: 0 });
+        assert_eq!(recording.nodes[2].after, [0]);
+        assert_eq!(recording.nodes[3].after, [1]);
+        assert_eq!(recording.exposed_reads(), [place(0, 16, 16)]);
+    }
+
+    #[test]
+    fn frozen_scalars_are_listed_by_name_and_parameters_are_not() {
+        let fixture = Fixture::new();
+        let (x, y) = (fixture.buffer(16), fixture.buffer(16));
+        let mut builder = RecordingBuilder::new(None);
+        let args = || vec![x.clone().into(), y.clone().into()];
+        builder.push(&fixture.launch(args(), vec![param("rate", 0.5)])).unwrap();
+        builder.push(&fixture.launch(args(), vec![baked(0.1)])).unwrap();
+        let recorded = builder.finish();
+        let frozen = recorded.recording.frozen(&recorded.kernels);
+        assert_eq!(frozen.len(), 1);
+        assert_eq!((frozen[0].node, &*frozen[0].kernel, &*frozen[0].name, &*frozen[0].value), (1, "axpy", "lr", "0.1"));
+        assert_eq!(recorded.recording.frozen(&[])[0].name, "scalar 0");
+    }
+
+    #[test]
+    fn a_refused_operation_leaves_no_trace() {
+        let fixture = Fixture::new();
+        let (x, y, z) = (fixture.buffer(16), fixture.buffer(16), fixture.buffer(16));
+        let mut builder = RecordingBuilder::new(None);
+        builder.push(&fixture.launch(vec![x.clone().into(), slot("s", &y)], vec![param("lr", 1.0)])).unwrap();
+        let other = Fixture::with(fixture.service.clone());
+        // A new kernel, a new buffer and a new slot come before the scalar that is refused.
+        let bad = other.launch(vec![z.clone().into(), slot("t", &fixture.buffer(16))], vec![param("lr", 2.0)]);
+        assert!(refusal(builder.push(&bad)).contains("`lr`"));
+        let bytes: Bytes = vec![0; 4].into();
+        assert!(refusal(builder.push(&Op::Upload { dst: z.clone().into(), bytes })).contains("as many as"));
+        // As if never named: z may be a slot now, and `t` a scalar.
+        builder.push(&fixture.launch(vec![slot("z", &z), slot("s", &y)], vec![param("t", 1.0)])).unwrap();
+        let recorded = builder.finish();
+        assert_eq!((recorded.recording.nodes.len(), recorded.kernels.len()), (2, 1));
+        assert_eq!((recorded.recording.buffers.len(), recorded.recording.host.len()), (3, 0));
+        let names: Vec<_> = recorded.recording.params.iter().map(|param| &*param.name).collect();
+        assert_eq!(names, ["s", "lr", "z", "t"]);
+        assert_eq!(recorded.recording.params[2].kind, ParamKind::Buffer(2));
+    }
+
+    #[test]
+    fn slots_stand_for_one_disjoint_range_each() {
+        let fixture = Fixture::new();
+        let (x, y, z) = (fixture.buffer(64), fixture.buffer(16), fixture.buffer(16));
+        let mut builder = RecordingBuilder::new(None);
+        let part = |range| x.slice(range).unwrap();
+        let copy = |dst: BufferArg| fixture.copy(y.clone().into(), dst);
+        builder.push(&copy(slot("b", &part(16..32)))).unwrap();
+        builder.push(&copy(slot("b", &part(16..32)))).unwrap();
+        builder.push(&copy(slot("c", &part(32..48)))).unwrap();
+        assert!(refusal(builder.push(&copy(slot("b", &part(0..16))))).contains("another range"));
+        for range in [8..24, 24..40, 40..56, 16..32] {
+            let shared = refusal(builder.push(&copy(slot("d", &part(range.clone())))));
+            assert!(shared.contains("shares bytes with slot"), "{range:?}: {shared}");
+        }
+        assert!(refusal(builder.push(&copy(part(48..64).into()))).contains("also used without the slot"));
+        assert!(refusal(builder.push(&copy(slot("y", &y)))).contains("also used without the slot"));
+        builder.push(&copy(slot("d", &part(0..16)))).unwrap();
+        let scalar = fixture.launch(vec![y.clone().into(), z.clone().into()], vec![param("b", 1.0)]);
+        assert!(refusal(builder.push(&scalar)).contains("unique"));
+        builder.push(&fixture.launch(vec![y.clone().into(), z.clone().into()], vec![param("lr", 1.0)])).unwrap();
+        assert!(refusal(builder.push(&copy(slot("lr", &part(48..64))))).contains("unique"));
+        assert_eq!(builder.len(), 5);
+    }
+
+    #[test]
+    fn grids_must_fit_their_own_maximum() {
+        let fixture = Fixture::new();
+        let (x, y) = (fixture.buffer(16), fixture.buffer(16));
+        let mut builder = RecordingBuilder::new(None);
+        let args = || vec![x.clone().into(), y.clone().into()];
+        let launch = |groups, max| fixture.launch_with(grid_param("n", groups, max), args(), vec![baked(1.0)]);
+        for (groups, max) in [([0, 1, 1], [4; 3]), ([1, 5, 1], [4; 3]), ([1; 3], [1, 1, 65_536]), ([1; 3], [0, 1, 1])] {
+            assert!(builder.push(&launch(groups, max)).is_err(), "{groups:?} of {max:?}");
+        }
+        builder.push(&launch([4; 3], [4; 3])).unwrap();
+        assert!(builder.push(&launch([4; 3], [5, 4, 4])).is_err(), "the same name with another maximum");
+        let Op::Launch(launch) = launch([4; 3], [4; 3]) else { panic!("a launch") };
+        let indirect = Op::LaunchIndirect(LaunchIndirect { launch, counts: fixture.buffer(12).into() });
+        assert!(refusal(builder.push(&indirect)).contains("indirect"));
+        assert_eq!(builder.finish().recording.buffers.len(), 2);
+    }
+
+    #[test]
+    fn ranges_outside_their_memory_are_refused() {
+        let fixture = Fixture::new();
+        let mut builder = RecordingBuilder::new(None);
+        let mut outside = fixture.buffer(16);
+        outside.size = u64::MAX;
+        assert!(builder.push(&Op::Fill { dst: outside.into(), word: 0 }).is_err());
+        let empty = fixture.buffer(16).slice(8..8).unwrap();
+        assert!(builder.push(&Op::Fill { dst: empty.into(), word: 0 }).is_err());
+        assert!(builder.is_empty());
+    }
+}

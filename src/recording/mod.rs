@@ -5,10 +5,19 @@
 
 mod builder;
 mod dependence;
+mod diff;
+mod dump;
+#[cfg(test)]
+mod fixture;
 mod intern;
 mod node;
+mod params;
 mod report;
+mod validate;
 
 pub use builder::{Recorded, RecordingBuilder};
+pub use diff::Difference;
+pub use dump::{RecordingError, SCHEMA};
 pub use node::{BufferDecl, Node, NodeGrid, NodeOp, NodeValue, ParamDecl, ParamKind, Place, Recording, Use};
+pub use params::{BufferRole, ParamTable, ParamUser, PlannedChange};
 pub use report::{CapturePolicy, FrozenArgument, GraphReport, NodeTime, Tier, TierChoice, TimeSource};

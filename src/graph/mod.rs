@@ -1,0 +1,7 @@
+//! Hardware graphs, written once: the [`driver`] waist that a vendor implements, and the server above it.
+//!
+//! Only the waist exists so far. The server over it joins the same state machines that software graphs use.
+
+pub mod driver;
+
+pub use driver::{Driver, DriverResult};

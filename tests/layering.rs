@@ -1,0 +1,60 @@
+//! Arrows between crates point one way: backends to the core, the facade to backends, the program to the facade.
+
+use std::process::Command;
+
+/// Packages of ours that `package` is built from, itself left out.
+fn ours(package: &str) -> Vec<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package",
+            package,
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--offline",
+            "--all-features",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("cargo prints utf-8");
+    let mut names: Vec<String> = tree
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| (*name == "graphreel" || name.starts_with("graphreel-")) && *name != package)
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_core_depends_on_no_backend() {
+    assert_eq!(ours("graphreel"), Vec::<String>::new());
+}
+
+#[test]
+fn a_backend_depends_on_the_core_alone() {
+    assert_eq!(ours("graphreel-wgpu"), ["graphreel"]);
+}
+
+#[test]
+fn the_facade_depends_on_backends_and_not_on_the_program() {
+    assert_eq!(ours("graphreel-backends"), ["graphreel", "graphreel-wgpu"]);
+}
+
+#[test]
+fn the_program_opens_devices_through_the_facade() {
+    let names = ours("graphreel-cli");
+    assert!(names.contains(&"graphreel-backends".to_owned()), "{names:?}");
+    assert!(!names.contains(&"graphreel-testkit".to_owned()), "tests are no part of the program: {names:?}");
+}
+
+#[test]
+fn the_kit_names_no_backend() {
+    assert_eq!(ours("graphreel-testkit"), ["graphreel"]);
+}
