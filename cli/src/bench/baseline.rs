@@ -39,7 +39,11 @@ impl Baseline {
     ///
     /// Why the plan cannot be run by hand there.
     pub(crate) fn of(device: &Device, plan: &Plan) -> Result<Option<Self>, String> {
-        let Some((device, queue)) = graphreel_wgpu::device_and_queue(device) else { return Ok(None) };
+        let raw = device.with_server(|server: &mut graphreel_wgpu::WgpuServer| {
+            let (device, queue) = server.raw_device();
+            (device.clone(), queue.clone())
+        });
+        let Some((device, queue)) = raw else { return Ok(None) };
         Self::new(device, queue, plan).map(Some)
     }
 

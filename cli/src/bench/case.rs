@@ -10,8 +10,8 @@ use crate::args::{BenchArgs, WorkloadArg};
 use crate::digits::{self, Batches};
 use crate::failure::Failure;
 
-/// A GPU-bound node takes at least this long beyond a launch.
-const NODE_MICROS_MIN: u128 = 200;
+/// A GPU-bound node takes at least this long beyond the launch of a small one.
+const NODE_MICROS_MIN: u128 = 150;
 /// No device needs more steps for that.
 const ROUNDS_MAX: u32 = 1 << 22;
 
@@ -92,21 +92,22 @@ fn rounds(target: &mut Target) -> Result<u32> {
     if let Some(rounds) = target.rounds {
         return Ok(rounds);
     }
-    let idle = node_micros(target, 0)?;
-    let mut rounds = 32;
-    while rounds < ROUNDS_MAX && node_micros(target, rounds)?.saturating_sub(idle) < NODE_MICROS_MIN {
+    let launch = shortest_micros(target, &launch_bound(Shape::Chain, 1))?;
+    let mut rounds = 1;
+    while rounds < ROUNDS_MAX
+        && shortest_micros(target, &gpu_bound(1, rounds))?.saturating_sub(launch) < NODE_MICROS_MIN
+    {
         rounds *= 2;
     }
     target.rounds = Some(rounds);
     Ok(rounds)
 }
 
-/// The shortest of a few runs of one node.
-fn node_micros(target: &mut Target, rounds: u32) -> Result<u128> {
-    let plan = gpu_bound(1, rounds);
-    let bound = target.bind(&plan)?;
+/// The shortest of a few eager runs, in microseconds: what disturbs a run only makes it longer.
+fn shortest_micros(target: &mut Target, plan: &Plan) -> Result<u128> {
+    let bound = target.bind(plan)?;
     let mut shortest = u128::MAX;
-    for _ in 0..4 {
+    for _ in 0..5 {
         bound.settle()?;
         let stopwatch = Stopwatch::start();
         bound.eager()?;

@@ -59,7 +59,9 @@ fn a_reader_that_went_away_is_success() {
         command.stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().expect("the program starts").wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(0), "{args:?}");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        // A driver may say something there; we do not.
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("standard output") && !stderr.contains("panicked"), "{args:?}: {stderr}");
     }
 }
 
