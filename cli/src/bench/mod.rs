@@ -65,7 +65,7 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
             progress.end();
         }
         if json.leaves_stdout() {
-            output::print(&describe(device, &rows[first..]))?;
+            progress.aside(|| output::print(&describe(device, &rows[first..])))?;
         }
     }
     drop(progress);

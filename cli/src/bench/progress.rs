@@ -34,6 +34,11 @@ impl Progress {
         self.bar.set_message(what.to_owned());
     }
 
+    /// Take the bar away while `print` writes to the same terminal.
+    pub(crate) fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
+    }
+
     /// A step is done.
     pub(crate) fn end(&self) {
         self.bar.inc(1);

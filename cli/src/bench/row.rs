@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Table, TableComponent};
 use serde::Serialize;
 
 /// One workload at one size on one device. What was not measured is absent.
@@ -85,6 +85,7 @@ pub(crate) fn micros(time: Duration) -> f64 {
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.remove_style(TableComponent::HorizontalLines).remove_style(TableComponent::MiddleIntersections);
     table.set_header([
         "workload",
         "nodes",

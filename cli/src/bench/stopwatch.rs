@@ -46,6 +46,11 @@ impl Samples {
         self.0.push(sample);
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The median, the lower one of two; absent when there are none.
     pub(crate) fn median(&self) -> Option<Duration> {
         let mut sorted = self.0.clone();
