@@ -176,10 +176,6 @@ impl Pages {
         self.pool.generation(PageId(page))
     }
 
-    /// Whether `page` is a buffer of the application.
-    pub(crate) const fn is_wrapped(page: PageKey) -> bool {
-        page & WRAPPED_BIT != 0
-    }
 
     /// Pages asked of the device so far.
     pub(crate) const fn allocations(&self) -> u64 {
