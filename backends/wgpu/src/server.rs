@@ -338,6 +338,10 @@ impl Server for WgpuServer {
         }
     }
 
+    fn doom(&mut self, stream: StreamId, error: &ServerError) {
+        self.book.doom(stream, error.clone());
+    }
+
     fn flush(&mut self, stream: StreamId) -> Result<()> {
         self.enter()?;
         if self.book.role(stream) != Role::Free {

@@ -114,8 +114,8 @@ pub fn kernel_on(device: &Device, wgsl: &str) -> Kernel {
 pub fn folded_on(device: &Device) -> (Stream, Stream) {
     let slots = Config::default().max_streams as u64;
     let here = StreamId::current().value % slots;
-    // Far from the numbers that threads are given, so that nothing else uses the slot.
-    let owner = (1 << 32) * slots + (here + 1) % slots;
+    // Streams are given numbers in order, so the slot before this thread's is the last that a new one reaches.
+    let owner = (1 << 32) * slots + (here + slots - 1) % slots;
     (device.stream_of(StreamId { value: owner }), device.stream_of(StreamId { value: owner + slots }))
 }
 

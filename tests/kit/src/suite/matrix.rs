@@ -195,7 +195,7 @@ pub fn other_slots_are_unaffected(env: &Env) -> Result<()> {
     let (earlier, ()) = env.device.capture(|c| c.launch(&inc, Grid::stride(8), (&replayed,)))?;
     open(&owner)?;
     owner.launch(&inc, Grid::stride(8), (&worked,))?;
-    let other = env.device.stream_of(StreamId { value: owner.id().value + 1 });
+    let other = env.device.stream_of(StreamId { value: owner.id().value + 8 });
     let (buffer, copy) = (env.unwritten(8), env.unwritten(8));
     other.write(&buffer, &[10u32; 8])?;
     other.launch(&inc, Grid::stride(8), (&buffer,))?;
