@@ -10,7 +10,7 @@ use std::any::Any;
 use std::time::Duration;
 
 use crate::caps::{Caps, DeviceInfo};
-use crate::error::Result;
+use crate::error::{Result, ServerError};
 use crate::kernel::{Compiler, Value};
 use crate::memory::{Account, BufferBinding, ClaimKey, Handle, MemoryService, MemoryUsage, TrimReport};
 use crate::op::{Bytes, Op};
@@ -154,6 +154,10 @@ pub trait Server: Send {
     /// Bad arguments; `GraphState` for what a window refuses; `Tainted` when an input carries a failure: nothing runs
     /// then, and the failure passes to what would have been written.
     fn submit(&mut self, stream: StreamId, op: Op) -> Result<()>;
+
+    /// Note that an operation of `stream` could not even be made, so it was never submitted: it is missing in the window
+    /// that the stream records, if it records one, and dooms it (spec C-30).
+    fn doom(&mut self, stream: StreamId, error: &ServerError);
 
     /// Hand everything queued so far to the device. Does nothing in a window.
     ///

@@ -91,7 +91,7 @@ impl Buffer {
     }
 
     pub(super) fn write_on<T: NoUninit>(&self, stream: StreamId, data: &[T]) -> Result<()> {
-        let (dst, bytes) = self.host_bytes("write", data)?;
+        let (dst, bytes) = self.device.inner.or_doom(stream, self.host_bytes("write", data))?;
         self.device.inner.submit(stream, Op::Write { dst: dst.binding.into(), bytes })
     }
 

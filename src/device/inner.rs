@@ -65,6 +65,11 @@ impl DeviceInner {
         }
     }
 
+    /// What was made for `stream` to submit; a failure dooms the window that it records, in which it would be missing.
+    pub(super) fn or_doom<T>(&self, stream: StreamId, made: Result<T>) -> Result<T> {
+        made.inspect_err(|error| self.lock().doom(stream, error))
+    }
+
     /// When a wait without a deadline of its own gives up.
     pub(super) fn deadline(&self) -> Deadline {
         self.config.clock.deadline_in(self.config.wait_max)

@@ -146,7 +146,9 @@ impl Device {
     ///
     /// As [`Stream::launch`].
     pub fn launch(&self, kernel: &Kernel, grid: impl IntoGrid, args: impl Args) -> Result<()> {
-        self.inner.submit(StreamId::current(), super::build::launch(kernel, grid, args)?)
+        let stream = StreamId::current();
+        let op = self.inner.or_doom(stream, super::build::launch(kernel, grid, args))?;
+        self.inner.submit(stream, op)
     }
 
     /// Block until all work of the calling thread's stream is done.

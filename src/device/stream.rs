@@ -66,7 +66,7 @@ impl Stream {
     ///
     /// Arguments that do not fit; `Tainted` when an input carries a failure; `GraphState` inside a capture closure.
     pub fn launch(&self, kernel: &Kernel, grid: impl IntoGrid, args: impl Args) -> Result<()> {
-        self.submit(build::launch(kernel, grid, args)?)
+        self.submit(build::launch(kernel, grid, args))
     }
 
     /// Run `kernel` over the three `u32` that `counts` holds when it runs; above `max` it runs nothing.
@@ -75,7 +75,7 @@ impl Stream {
     ///
     /// As [`Stream::launch`].
     pub fn launch_indirect(&self, kernel: &Kernel, counts: &Buffer, max: impl IntoGrid, args: impl Args) -> Result<()> {
-        self.submit(build::launch_indirect(kernel, counts.into(), max, args)?)
+        self.submit(build::launch_indirect(kernel, counts.into(), max, args))
     }
 
     /// Copy on the device. Lengths are equal and ranges do not overlap.
@@ -84,7 +84,7 @@ impl Stream {
     ///
     /// As [`Stream::launch`].
     pub fn copy(&self, source: &Buffer, destination: &Buffer) -> Result<()> {
-        self.submit(Op::Copy { src: source.into(), dst: destination.into() })
+        self.submit(Ok(Op::Copy { src: source.into(), dst: destination.into() }))
     }
 
     /// Set every 4-byte word of a buffer.
@@ -93,7 +93,7 @@ impl Stream {
     ///
     /// As [`Stream::launch`].
     pub fn fill(&self, buffer: &Buffer, word: u32) -> Result<()> {
-        self.submit(Op::Fill { dst: buffer.into(), word })
+        self.submit(Ok(Op::Fill { dst: buffer.into(), word }))
     }
 
     /// Write `data` at the start of `buffer`. Inside a window of a software graph this dooms the window (spec C-57); use
@@ -103,7 +103,7 @@ impl Stream {
     ///
     /// As [`Buffer::write`].
     pub fn write<T: NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
-        self.0.device.check_buffer(buffer)?;
+        self.0.device.inner.or_doom(self.0.id, self.0.device.check_buffer(buffer))?;
         buffer.write_on(self.0.id, data)
     }
 
@@ -113,7 +113,7 @@ impl Stream {
     ///
     /// As [`Buffer::write`].
     pub fn upload<T: NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
-        self.submit(build::upload(buffer, data)?)
+        self.submit(build::upload(buffer, data))
     }
 
     /// Read a buffer, after all work queued on it.
@@ -236,7 +236,8 @@ impl Stream {
         self.0.device.inner.lock().capture_status(self.0.id)
     }
 
-    fn submit(&self, op: Op) -> Result<()> {
-        self.0.device.inner.submit(self.0.id, op)
+    fn submit(&self, op: Result<Op>) -> Result<()> {
+        let inner = &self.0.device.inner;
+        inner.submit(self.0.id, inner.or_doom(self.0.id, op)?)
     }
 }
