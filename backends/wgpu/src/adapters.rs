@@ -1,0 +1,236 @@
+//! Which adapters there are, one entry for each device, and which one a caller means.
+
+use std::fmt;
+
+use graphreel::error::Result;
+use graphreel::memory::DeviceId;
+use graphreel::{DeviceInfo, DeviceKind, ServerError};
+
+/// The APIs that Graphreel runs on, best first.
+pub(crate) const BACKENDS: wgpu::Backends =
+    wgpu::Backends::VULKAN.union(wgpu::Backends::METAL).union(wgpu::Backends::DX12);
+
+/// Which adapter to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Select {
+    /// What `GRAPHREEL_DEVICE` says; without it, the first.
+    #[default]
+    Auto,
+    /// The adapter of that index in [`adapters`].
+    Index(usize),
+    /// The first whose name contains the text, in any case.
+    Name(String),
+    /// The one at a PCI address.
+    Pci(String),
+}
+
+impl Select {
+    /// A selection from text, as in `GRAPHREEL_DEVICE`: an index, a PCI address, or a part of a name. A leading
+    /// `wgpu:` is allowed.
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let text = text.strip_prefix("wgpu:").unwrap_or(text);
+        match text.parse() {
+            Ok(index) => Self::Index(index),
+            Err(_) if text.is_empty() => Self::Auto,
+            Err(_) if is_pci(text) => Self::Pci(text.to_owned()),
+            Err(_) => Self::Name(text.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("any"),
+            Self::Index(index) => write!(f, "index {index}"),
+            Self::Name(name) => write!(f, "name containing `{name}`"),
+            Self::Pci(address) => write!(f, "PCI address {address}"),
+        }
+    }
+}
+
+/// `domain:bus:device.function`, or without the domain.
+fn is_pci(text: &str) -> bool {
+    let Some((path, function)) = text.rsplit_once('.') else { return false };
+    let hex = |part: &str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+    let parts: Vec<&str> = path.split(':').collect();
+    hex(function) && (2..=3).contains(&parts.len()) && parts.into_iter().all(hex)
+}
+
+/// One adapter that can be opened.
+#[derive(Clone, Debug)]
+pub struct AdapterSummary {
+    /// Who it is. Its `id` is 0: it is not open.
+    pub info: DeviceInfo,
+    pub(crate) adapter: wgpu::Adapter,
+}
+
+/// Every adapter, real devices first. A device that several APIs offer is listed once, with the first of them.
+pub fn adapters() -> Vec<AdapterSummary> {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = BACKENDS;
+    // Flags are wgpu's own: its validation stays on, since a kernel is a stranger's program.
+    let instance = wgpu::Instance::new(descriptor);
+    let found = pollster::block_on(instance.enumerate_adapters(BACKENDS));
+    let summaries = found.into_iter().map(|adapter| AdapterSummary { info: describe(&adapter.get_info()), adapter });
+    arrange(summaries.collect(), |summary| &summary.info)
+}
+
+/// Best kind first, each device once.
+fn arrange<T>(mut found: Vec<T>, info: impl Fn(&T) -> &DeviceInfo) -> Vec<T> {
+    found.sort_by_key(|item| (info(item).kind, api_rank(&info(item).api)));
+    let mut kept: Vec<T> = Vec::new();
+    for item in found {
+        if !kept.iter().any(|other| same_device(info(other), info(&item))) {
+            kept.push(item);
+        }
+    }
+    kept
+}
+
+fn api_rank(api: &str) -> usize {
+    ["vulkan", "metal", "dx12"].iter().position(|known| *known == api).unwrap_or(usize::MAX)
+}
+
+/// Two entries are one device when their PCI addresses agree. Without addresses only another API can show it twice: two
+/// equal cards under one API are two.
+fn same_device(one: &DeviceInfo, other: &DeviceInfo) -> bool {
+    match (&one.pci, &other.pci) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.api != other.api && one.name == other.name && one.kind == other.kind,
+    }
+}
+
+/// What wgpu tells of an adapter, in our terms.
+pub(crate) fn describe(info: &wgpu::AdapterInfo) -> DeviceInfo {
+    let kind = match info.device_type {
+        wgpu::DeviceType::DiscreteGpu => DeviceKind::Discrete,
+        wgpu::DeviceType::IntegratedGpu => DeviceKind::Integrated,
+        wgpu::DeviceType::VirtualGpu => DeviceKind::Virtual,
+        wgpu::DeviceType::Cpu => DeviceKind::Software,
+        wgpu::DeviceType::Other => DeviceKind::Other,
+    };
+    let driver = [info.driver.as_str(), info.driver_info.as_str()];
+    DeviceInfo {
+        backend: "wgpu".to_owned(),
+        name: info.name.clone(),
+        api: info.backend.to_str().to_owned(),
+        kind,
+        driver: driver.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "),
+        pci: Some(info.device_pci_bus_id.clone()).filter(|address| !address.is_empty()),
+        uuid: None,
+        memory_bytes: None,
+        id: DeviceId(0),
+    }
+}
+
+/// The adapter that `select` means, and why.
+///
+/// # Errors
+///
+/// `Unsupported`, with what is there or how to get an adapter.
+pub(crate) fn select(found: Vec<AdapterSummary>, select: &Select) -> Result<(AdapterSummary, String)> {
+    if found.is_empty() {
+        return Err(ServerError::unsupported("opening a wgpu device", absence()));
+    }
+    let from_env = std::env::var("GRAPHREEL_DEVICE").ok().filter(|_| *select == Select::Auto);
+    let (wanted, by) = match &from_env {
+        Some(text) => (Select::parse(text), "GRAPHREEL_DEVICE"),
+        None => (select.clone(), "the caller"),
+    };
+    let infos: Vec<&DeviceInfo> = found.iter().map(|summary| &summary.info).collect();
+    let Some(index) = position(&infos, &wanted) else {
+        let names: Vec<String> = infos.iter().map(|info| format!("{} ({})", info.name, info.api)).collect();
+        return Err(ServerError::unsupported(
+            format!("a wgpu adapter with {wanted}, as {by} asks,"),
+            format!("the adapters are: {}", names.join(", ")),
+        ));
+    };
+    let why = match wanted {
+        Select::Auto => "the best kind of adapter found".to_owned(),
+        wanted => format!("{by} asks for {wanted}"),
+    };
+    let chosen = found.into_iter().nth(index).expect("the position was found in this list");
+    Ok((chosen, why))
+}
+
+fn position(infos: &[&DeviceInfo], wanted: &Select) -> Option<usize> {
+    match wanted {
+        Select::Auto => (!infos.is_empty()).then_some(0),
+        Select::Index(index) => (*index < infos.len()).then_some(*index),
+        Select::Name(name) => {
+            let name = name.to_lowercase();
+            infos.iter().position(|info| info.name.to_lowercase().contains(&name))
+        }
+        Select::Pci(address) => {
+            let address = address.to_lowercase();
+            let at = |info: &&DeviceInfo| info.pci.as_ref().is_some_and(|pci| pci.to_lowercase().ends_with(&address));
+            infos.iter().position(at)
+        }
+    }
+}
+
+/// Why there is no adapter, in one line with the remedy.
+pub fn absence() -> String {
+    if cfg!(target_os = "linux") {
+        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib"];
+        let loader = folders.iter().any(|folder| std::path::Path::new(folder).join("libvulkan.so.1").exists());
+        if loader {
+            "no adapter: install the GPU's Vulkan driver, or mesa-vulkan-drivers for a software one".to_owned()
+        } else {
+            "no Vulkan loader (libvulkan.so.1): install libvulkan1 and a Vulkan driver".to_owned()
+        }
+    } else {
+        "no adapter: this machine offers none through Vulkan, Metal or DX12".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(name: &str, api: &str, kind: DeviceKind, pci: Option<&str>) -> DeviceInfo {
+        DeviceInfo {
+            backend: "wgpu".into(),
+            name: name.into(),
+            api: api.into(),
+            kind,
+            driver: String::new(),
+            pci: pci.map(str::to_owned),
+            uuid: None,
+            memory_bytes: None,
+            id: DeviceId(0),
+        }
+    }
+
+    #[test]
+    fn a_device_is_listed_once_and_software_comes_last() {
+        let found = vec![
+            info("llvmpipe", "vulkan", DeviceKind::Software, None),
+            info("card", "dx12", DeviceKind::Discrete, Some("0000:01:00.0")),
+            info("card", "vulkan", DeviceKind::Discrete, Some("0000:01:00.0")),
+            info("card", "vulkan", DeviceKind::Discrete, Some("0000:02:00.0")),
+            info("part", "vulkan", DeviceKind::Integrated, None),
+            info("part", "dx12", DeviceKind::Integrated, None),
+        ];
+        let kept = arrange(found, |info| info);
+        let seen: Vec<_> = kept.iter().map(|info| (info.name.as_str(), info.api.as_str())).collect();
+        assert_eq!(seen, [("card", "vulkan"), ("card", "vulkan"), ("part", "vulkan"), ("llvmpipe", "vulkan")]);
+    }
+
+    #[test]
+    fn a_selection_is_read_from_text() {
+        assert_eq!(Select::parse("1"), Select::Index(1));
+        assert_eq!(Select::parse("wgpu:0"), Select::Index(0));
+        assert_eq!(Select::parse("0000:01:00.0"), Select::Pci("0000:01:00.0".into()));
+        assert_eq!(Select::parse("llvmpipe"), Select::Name("llvmpipe".into()));
+        assert_eq!(Select::parse(""), Select::Auto);
+        let one = info("NVIDIA H200", "vulkan", DeviceKind::Discrete, Some("0000:0A:00.0"));
+        let two = info("llvmpipe (LLVM)", "vulkan", DeviceKind::Software, None);
+        let infos = [&one, &two];
+        assert_eq!(position(&infos, &Select::Name("LLVMPIPE".into())), Some(1));
+        assert_eq!(position(&infos, &Select::Pci("0a:00.0".into())), Some(0));
+        assert_eq!(position(&infos, &Select::Index(2)), None);
+    }
+}

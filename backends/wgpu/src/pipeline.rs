@@ -1,0 +1,229 @@
+//! Kernels on wgpu: naga's module lowered to what wgpu takes, an explicit layout, a pipeline. Compiles without the server's
+//! lock.
+//!
+//! Every storage global is declared `read_write`, so that slices of one page may meet in one dispatch, and a
+//! `var<uniform>` is read as storage, since a page cannot be both at once. Reflection keeps the access that the kernel
+//! really has.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use graphreel::error::{InvalidKernel, KernelProblem, Result};
+use graphreel::kernel::{Compiler, Kernel, KernelSource, Lowering, Reflection, Scalars, Value, lower, reflect};
+use graphreel::sync::Arc;
+
+use crate::gpu::{Gpu, resource_id};
+
+/// Bytes of the largest immediate struct.
+pub(crate) const SCALAR_BYTES_MAX: usize = 128;
+
+/// What wgpu made of a kernel.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) id: u64,
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) groups: Vec<GroupShape>,
+    pub(crate) scalars: ScalarShape,
+}
+
+/// One bind group of a kernel.
+#[derive(Debug)]
+pub(crate) struct GroupShape {
+    /// `@group`.
+    pub(crate) index: u32,
+    pub(crate) layout: wgpu::BindGroupLayout,
+    /// `@binding`, and the buffer argument that fills it.
+    pub(crate) slots: Vec<(u32, usize)>,
+}
+
+/// How a kernel gets its scalars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScalarShape {
+    /// It has none.
+    None,
+    /// As immediates, this many bytes.
+    Immediate(u32),
+    /// As the uniform entry bound at this group.
+    Uniform(u32),
+}
+
+/// Scalars laid out as the kernel's immediate struct.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed {
+    bytes: [u8; SCALAR_BYTES_MAX],
+    len: usize,
+}
+
+impl Packed {
+    /// `values` in order of the members.
+    pub(crate) fn new(reflection: &Reflection, values: impl Iterator<Item = Value>) -> Self {
+        let len = (reflection.immediate_bytes as usize).next_multiple_of(4).min(SCALAR_BYTES_MAX);
+        let mut bytes = [0; SCALAR_BYTES_MAX];
+        for (member, value) in reflection.immediates.iter().zip(values) {
+            let start = member.offset as usize;
+            if let Some(place) = bytes.get_mut(start..start + value.bytes().len()) {
+                place.copy_from_slice(value.bytes());
+            }
+        }
+        Self { bytes, len }
+    }
+
+    /// The bytes, padding included.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Compiles for one device.
+#[derive(Debug)]
+pub(crate) struct WgpuCompiler {
+    pub(crate) gpu: Arc<Gpu>,
+}
+
+impl Compiler for WgpuCompiler {
+    fn compile(&self, source: &KernelSource) -> Result<Kernel> {
+        self.gpu.monitor.check()?;
+        let reflection = reflect(source)?;
+        let refuse = |problem| InvalidKernel { kernel: reflection.entry.to_string(), problem };
+        self.check_caps(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
+        let scalars = self.scalar_shape(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
+        let lowered = lower(source, self.lowering(scalars))?;
+        let made = self.gpu.scoped(|| self.build(&reflection, scalars, lowered.module));
+        let compiled = made.map_err(|caught| match self.gpu.monitor.lost() {
+            Some(lost) => lost,
+            None => refuse(KernelProblem::Backend(caught.text)).into(),
+        })?;
+        self.gpu.monitor.check()?;
+        tracing::debug!(entry = &*reflection.entry, ?scalars, "kernel compiled");
+        Ok(Kernel::new(self.gpu.info.id, source.clone(), reflection, Box::new(compiled)))
+    }
+}
+
+impl WgpuCompiler {
+    /// What wgpu would refuse with a text that names none of ours.
+    fn check_caps(&self, reflection: &Reflection) -> Result<(), String> {
+        let caps = &self.gpu.caps;
+        let missing: Vec<&str> =
+            reflection.needs.iter().filter(|need| !caps.features.contains(need)).map(String::as_str).collect();
+        if !missing.is_empty() {
+            return Err(format!("it needs {}, which this device does not have", missing.join(", ")));
+        }
+        let (size, most) = (reflection.workgroup_size, caps.workgroup_size_max);
+        if size.iter().zip(most).any(|(size, most)| *size > most) {
+            return Err(format!("its workgroup size is {size:?}, and this device's largest is {most:?}"));
+        }
+        let invocations = size.iter().map(|size| u64::from(*size)).product::<u64>();
+        if invocations > u64::from(caps.workgroup_invocations_max) {
+            let most = caps.workgroup_invocations_max;
+            return Err(format!("its workgroup has {invocations} invocations, and this device allows {most}"));
+        }
+        if reflection.workgroup_bytes > caps.workgroup_bytes_max {
+            let (used, most) = (reflection.workgroup_bytes, caps.workgroup_bytes_max);
+            return Err(format!("it uses {used} bytes of workgroup memory, and this device has {most}"));
+        }
+        if reflection.bindings.len() > caps.bindings_max as usize {
+            let (used, most) = (reflection.bindings.len(), caps.bindings_max);
+            return Err(format!("it binds {used} buffers, and this device allows {most}"));
+        }
+        let groups = self.gpu.limits.max_bind_groups;
+        match reflection.bindings.iter().find(|binding| binding.group >= groups) {
+            Some(binding) => {
+                Err(format!("`{}` is in @group({}), and this device has {groups} groups", binding.name, binding.group))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn scalar_shape(&self, reflection: &Reflection) -> Result<ScalarShape, String> {
+        let bytes = reflection.immediate_bytes.next_multiple_of(4);
+        if reflection.immediates.is_empty() {
+            return Ok(ScalarShape::None);
+        }
+        if bytes <= self.gpu.caps.immediate_bytes_max {
+            return Ok(ScalarShape::Immediate(bytes));
+        }
+        let taken = |group: &u32| reflection.bindings.iter().any(|binding| binding.group == *group);
+        let free = (0..self.gpu.limits.max_bind_groups).find(|group| !taken(group));
+        free.map(ScalarShape::Uniform).ok_or_else(|| {
+            "it has scalars and uses every bind group; this device has no immediates, so leave one group free".to_owned()
+        })
+    }
+
+    fn lowering(&self, scalars: ScalarShape) -> Lowering {
+        Lowering {
+            scalars: match scalars {
+                ScalarShape::Uniform(group) => Scalars::Uniform { group, binding: 0 },
+                ScalarShape::None | ScalarShape::Immediate(_) => Scalars::Immediate,
+            },
+            storage_read_write: true,
+            uniform_as_storage: true,
+        }
+    }
+
+    /// Called in an error scope.
+    fn build(&self, reflection: &Reflection, scalars: ScalarShape, module: naga::Module) -> Compiled {
+        let device = &self.gpu.device;
+        let label = Some(&*reflection.entry);
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label,
+            source: wgpu::ShaderSource::Naga(Cow::Owned(module)),
+        });
+        let groups = group_shapes(device, reflection);
+        let (immediate_size, scalar_group) = match scalars {
+            ScalarShape::None => (0, None),
+            ScalarShape::Immediate(bytes) => (bytes, None),
+            ScalarShape::Uniform(group) => (0, Some(group)),
+        };
+        let mut layouts: BTreeMap<u32, &wgpu::BindGroupLayout> =
+            groups.iter().map(|group| (group.index, &group.layout)).collect();
+        if let Some(group) = scalar_group {
+            layouts.insert(group, &self.gpu.scalar_layout);
+        }
+        let count = layouts.last_key_value().map_or(0, |(last, _)| last + 1);
+        let layouts: Vec<_> = (0..count).map(|index| layouts.get(&index).copied()).collect();
+        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &layouts,
+            immediate_size,
+        });
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label,
+            layout: Some(&layout),
+            module: &module,
+            entry_point: Some(&reflection.entry),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        Compiled { id: resource_id(), pipeline, groups, scalars }
+    }
+}
+
+fn group_shapes(device: &wgpu::Device, reflection: &Reflection) -> Vec<GroupShape> {
+    let mut slots: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
+    for (argument, binding) in reflection.bindings.iter().enumerate() {
+        slots.entry(binding.group).or_default().push((binding.binding, argument));
+    }
+    let shape = |(index, slots): (u32, Vec<(u32, usize)>)| {
+        let entries: Vec<_> = slots.iter().map(|(binding, _)| storage_entry(*binding)).collect();
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some(&reflection.entry),
+            entries: &entries,
+        });
+        GroupShape { index, layout, slots }
+    };
+    slots.into_iter().map(shape).collect()
+}
+
+/// A read-write storage buffer at `binding`.
+pub(crate) fn storage_entry(binding: u32) -> wgpu::BindGroupLayoutEntry {
+    wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Storage { read_only: false },
+            has_dynamic_offset: false,
+            min_binding_size: None,
+        },
+        count: None,
+    }
+}

@@ -1,0 +1,474 @@
+//! The server: every call of the contract, over the parts of this crate.
+
+use std::any::Any;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use graphreel::book::{Admission, Book, Role};
+use graphreel::capture::window;
+use graphreel::device::Monitor;
+use graphreel::error::{GraphOp, Result};
+use graphreel::kernel::Compiler;
+use graphreel::memory::{
+    Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport,
+};
+use graphreel::op::{Bytes, Op, check, check_range};
+use graphreel::server::{
+    CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, ParamUpdate, Sealed, WaitMode,
+};
+use graphreel::stream::{SlotIndex, StreamId};
+use graphreel::sync::Arc;
+use graphreel::ticket::{Fence, Passed, Profile, ReplayReport, Ticket};
+use graphreel::{Caps, Config, DeviceInfo, Server, ServerError};
+
+use crate::batch::{Batch, Scene};
+use crate::gpu::Gpu;
+use crate::graph::Graph;
+use crate::pages::Pages;
+use crate::pipeline::WgpuCompiler;
+use crate::replay::{Injected, unknown};
+use crate::staging::StagingPool;
+use crate::submits::Submits;
+
+/// One wgpu device. All streams share its one queue, so the order of calls is the order of execution.
+pub struct WgpuServer {
+    // Graphs go first: their programs hold bind groups and buffers of the rest (spec C-83).
+    pub(crate) graphs: HashMap<GraphId, Graph>,
+    pub(crate) batch: Batch,
+    pub(crate) submits: Submits,
+    pub(crate) pages: Pages,
+    pub(crate) staging: StagingPool,
+    pub(crate) book: Book,
+    pub(crate) service: MemoryService,
+    pub(crate) compiler: Arc<WgpuCompiler>,
+    pub(crate) config: Config,
+    pub(crate) counters: Counters,
+    /// Slots with an active window: while there is one, caches keep everything (spec C-63).
+    pub(crate) armed: BTreeSet<SlotIndex>,
+    /// Failures of earlier batches that no call has answered with yet.
+    pub(crate) unreported: VecDeque<ServerError>,
+    pub(crate) injected: Injected,
+    pub(crate) gpu: Arc<Gpu>,
+    dropped: Vec<ManagedMemoryId>,
+    torn_down: bool,
+}
+
+impl std::fmt::Debug for WgpuServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WgpuServer").field("info", &self.gpu.info).field("graphs", &self.graphs.len()).finish_non_exhaustive()
+    }
+}
+
+impl WgpuServer {
+    /// A server over an opened device.
+    ///
+    /// # Errors
+    ///
+    /// What making its own kernels and buffers answers.
+    pub(crate) fn new(gpu: Arc<Gpu>, service: MemoryService, config: Config) -> Result<Self> {
+        Ok(Self {
+            graphs: HashMap::new(),
+            batch: Batch::new(&gpu)?,
+            submits: Submits::new(&gpu, config.submits_in_flight_max),
+            pages: Pages::new(&gpu, &config),
+            staging: StagingPool::default(),
+            book: Book::new(gpu.info.id, &gpu.caps, &config),
+            service,
+            compiler: Arc::new(WgpuCompiler { gpu: gpu.clone() }),
+            config,
+            counters: Counters::default(),
+            armed: BTreeSet::new(),
+            unreported: VecDeque::new(),
+            injected: Injected::default(),
+            gpu,
+            dropped: Vec::new(),
+            torn_down: false,
+        })
+    }
+
+    /// The head of each call: nothing reaches wgpu after the loss, and dropped memory is taken back.
+    pub(crate) fn enter(&mut self) -> Result<()> {
+        if let Some(lost) = self.gpu.monitor.lost() {
+            if !self.torn_down {
+                self.torn_down = true;
+                window::teardown(self, &lost);
+                self.graphs.clear();
+                drop(self.batch.close(&self.gpu.queue));
+            }
+            return Err(lost);
+        }
+        self.collect();
+        Ok(())
+    }
+
+    /// Take back memory whose last handle went. Its bytes are free once what is encoded so far is submitted: the queue runs
+    /// in order, so their next user comes later.
+    pub(crate) fn collect(&mut self) {
+        self.service.drain_dropped(&mut self.dropped);
+        let fence = self.submits.last() + u64::from(self.batch.has_work());
+        for id in self.dropped.drain(..) {
+            self.pages.release(id, fence);
+            self.book.ledger_mut().freed(id);
+        }
+        self.forget_pages();
+    }
+
+    fn forget_pages(&mut self) {
+        let removed = self.pages.take_removed();
+        self.batch.groups.forget(&removed);
+    }
+
+    /// Submit what is encoded. A batch that wgpu refuses taints all that it would have written.
+    ///
+    /// # Errors
+    ///
+    /// `DeviceFault`, once; the device's loss.
+    pub(crate) fn submit_batch(&mut self) -> Result<()> {
+        self.submit_batch_into(None).map(|_| ())
+    }
+
+    /// As [`WgpuServer::submit_batch`], for a timed batch whose timestamps go to `readback`.
+    fn submit_batch_into(&mut self, readback: Option<&wgpu::Buffer>) -> Result<Option<(crate::timing::StampReader, u64)>> {
+        self.gpu.monitor.check()?;
+        if !self.batch.has_work() {
+            return Ok(None);
+        }
+        let gpu = self.gpu.clone();
+        let origin = "a batch of eager operations";
+        let mut outputs = Vec::new();
+        let closing = gpu.scoped(|| {
+            let closed = self.batch.close(&gpu.queue);
+            outputs = closed.outputs;
+            closed.tape.map(|tape| tape.finish(readback))
+        });
+        let finished = closing.map_err(|caught| caught.into_fault(&gpu.monitor, origin));
+        let submitted = finished.and_then(|finished| {
+            let (commands, stamps) = finished.unzip();
+            self.submits.submit(&gpu, commands, origin)?;
+            Ok(stamps.flatten())
+        });
+        self.counters.submits += 1;
+        self.pages.pool_mut().passed(self.submits.last());
+        if let Err(error) = &submitted {
+            gpu.faults.count();
+            for (id, range) in outputs {
+                self.book.ledger_mut().taint(id, range, error, None);
+            }
+        }
+        submitted
+    }
+
+    /// Run an admitted operation.
+    fn run(&mut self, stream: StreamId, op: &Op) -> Result<()> {
+        let scene = Scene { gpu: &self.gpu, pages: &self.pages, keep_all: !self.armed.is_empty() };
+        if let Err(error) = self.batch.encode(scene, op) {
+            self.book.failed(stream, op, &error);
+            return Err(error);
+        }
+        self.book.ran(op);
+        if matches!(op, Op::Launch(_) | Op::LaunchIndirect(_)) {
+            self.counters.launches += 1;
+        }
+        Ok(())
+    }
+
+    /// A failure that no call has answered with yet.
+    fn report(&mut self) -> Result<()> {
+        match self.unreported.pop_front().or_else(|| self.gpu.faults.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn done<T: Send + 'static>(&self, value: T) -> Ticket<T> {
+        match self.submits.fence(None) {
+            Some(fence) => Ticket { fence, finish: Box::new(move |_| Ok(value)) },
+            None => Ticket::ready(value),
+        }
+    }
+
+    fn read_ranges(&mut self, ranges: &[BufferBinding]) -> Result<Ticket<Vec<Bytes>>> {
+        let here = self.gpu.info.id.0;
+        let mut total = 0u64;
+        let mut parts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            check_range("read", range, self.gpu.info.id)?;
+            self.book.check_read(range)?;
+            let spot = self.pages.locate(range, here)?;
+            parts.push((spot, total));
+            total += spot.padded();
+        }
+        if total == 0 {
+            return Ok(Ticket::ready(Vec::new()));
+        }
+        let mut staging = self.staging.take(&self.gpu, total)?;
+        for (spot, at) in &parts {
+            let scene = Scene { gpu: &self.gpu, pages: &self.pages, keep_all: true };
+            self.batch.read(scene, spot, staging.buffer(), *at)?;
+        }
+        self.submit_batch()?;
+        let mapped = staging.map(total);
+        let fence = self.submits.fence(Some(mapped)).unwrap_or_else(|| Arc::new(Passed));
+        let wanted: Vec<(u64, u64)> = parts.iter().map(|(spot, at)| (*at, spot.bytes)).collect();
+        let monitor = self.gpu.monitor.clone();
+        let finish = move |_: &mut dyn Server| {
+            monitor.check()?;
+            staging.read(total, &wanted)
+        };
+        Ok(Ticket { fence, finish: Box::new(finish) })
+    }
+
+    fn profile_ops(&mut self, stream: StreamId, ops: &[Op]) -> Result<Ticket<Profile>> {
+        self.submit_batch()?;
+        let bytes = ops.len() as u64 * 16;
+        let made = self.gpu.scoped(|| crate::timing::Stamps::new(&self.gpu, ops.len()));
+        let stamps = made.map_err(|caught| caught.into_memory(&self.gpu.monitor, "timestamps", bytes))?;
+        let mut staging = match &stamps {
+            Some(_) => Some(self.staging.take(&self.gpu, bytes)?),
+            None => None,
+        };
+        if stamps.is_some() {
+            self.batch.begin_timed(crate::tape::Tape::new(&self.gpu.device, "graphreel profile", stamps));
+        }
+        let mut failed = None;
+        for op in ops {
+            let ran = check(op, &self.gpu.caps, self.gpu.info.id)
+                .and_then(|()| self.book.admit(stream, op))
+                .and_then(|_| self.run(stream, op));
+            if let Err(error) = ran {
+                failed = Some(error);
+                break;
+            }
+        }
+        let stamps = self.submit_batch_into(staging.as_ref().map(crate::staging::Staging::buffer));
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let absent = crate::timing::StampReader::absent(ops.len());
+        match (stamps?, &mut staging) {
+            (Some((reader, bytes)), Some(buffer)) if bytes > 0 => {
+                let mapped = buffer.map(bytes);
+                let fence = self.submits.fence(Some(mapped)).unwrap_or_else(|| Arc::new(Passed));
+                let finish = move |_: &mut dyn Server| {
+                    let read = staging.as_ref().map(|staging| staging.read(bytes, &[(0, bytes)])).transpose()?;
+                    let (operations, total) = reader.read(read.as_ref().map_or(&[], |read| &read[0]));
+                    Ok(Profile { total, operations })
+                };
+                Ok(Ticket { fence, finish: Box::new(finish) })
+            }
+            _ => {
+                let (operations, total) = absent.read(&[]);
+                Ok(self.done(Profile { total, operations }))
+            }
+        }
+    }
+}
+
+impl Server for WgpuServer {
+    fn info(&self) -> DeviceInfo {
+        self.gpu.info.clone()
+    }
+
+    fn caps(&self) -> Caps {
+        self.gpu.caps.clone()
+    }
+
+    fn memory_service(&self) -> MemoryService {
+        self.service.clone()
+    }
+
+    fn compiler(&self) -> Arc<dyn Compiler> {
+        self.compiler.clone()
+    }
+
+    fn monitor(&self) -> Arc<Monitor> {
+        self.gpu.monitor.clone()
+    }
+
+    fn alloc(&mut self, stream: StreamId, bytes: u64, account: &Account) -> Result<Handle> {
+        self.enter()?;
+        if bytes == 0 {
+            let problem = "a buffer has at least one byte".into();
+            return Err(ServerError::InvalidSize { bytes, problem });
+        }
+        let handle = Handle::new(&self.service, stream, bytes);
+        let id = handle.memory().id();
+        let slot = self.book.slots().index_of(stream);
+        let placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)).and_then(|zero| match zero {
+            Some(spot) => self.batch.clear(&self.gpu, &self.pages, &spot),
+            None => Ok(()),
+        });
+        self.forget_pages();
+        if let Err(error) = placed {
+            self.book.doom(stream, error.clone());
+            return Err(error);
+        }
+        self.book.ledger_mut().allocated(id, bytes);
+        Ok(handle)
+    }
+
+    fn lease_stream(&mut self) -> Option<StreamId> {
+        self.book.lease_stream()
+    }
+
+    fn return_stream(&mut self, stream: StreamId) {
+        if stream.exclusive_index().is_some() {
+            let status = self.book.status(stream);
+            if status.active
+                && let Some(owner) = status.owner
+                && let Err(error) = window::graph_abort(self, owner)
+            {
+                tracing::warn!(%error, "the window of a returned stream could not be dropped");
+            }
+            self.book.slots_mut().return_exclusive(stream);
+        }
+    }
+
+    fn submit(&mut self, stream: StreamId, op: Op) -> Result<()> {
+        self.enter()?;
+        if let Err(error) = check(&op, &self.gpu.caps, self.gpu.info.id) {
+            self.book.doom(stream, error.clone());
+            return Err(error);
+        }
+        match self.book.admit(stream, &op)? {
+            Admission::Record { .. } | Admission::Refused => Ok(()),
+            Admission::Run | Admission::Side { .. } => {
+                self.run(stream, &op)?;
+                if self.batch.is_full(self.config.batch_operations_max) { self.submit_batch() } else { Ok(()) }
+            }
+        }
+    }
+
+    fn flush(&mut self, stream: StreamId) -> Result<()> {
+        self.enter()?;
+        if self.book.role(stream) != Role::Free {
+            return Ok(());
+        }
+        self.submit_batch()?;
+        self.report()
+    }
+
+    fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, _mode: WaitMode) -> Result<Ticket<Vec<Bytes>>> {
+        self.enter()?;
+        self.book.refuse_in_window(stream, GraphOp::Read)?;
+        self.read_ranges(&ranges)
+    }
+
+    fn sync(&mut self, stream: StreamId, _mode: WaitMode) -> Result<Ticket<()>> {
+        self.enter()?;
+        self.book.refuse_in_window(stream, GraphOp::Sync)?;
+        self.submit_batch()?;
+        self.report()?;
+        Ok(self.done(()))
+    }
+
+    fn pressure(&self) -> Option<Arc<dyn Fence>> {
+        if self.gpu.monitor.lost().is_some() { None } else { self.submits.pressure() }
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn profile(&mut self, stream: StreamId, ops: Vec<Op>) -> Result<Ticket<Profile>> {
+        self.enter()?;
+        self.book.refuse_in_window(stream, GraphOp::Profile)?;
+        self.profile_ops(stream, &ops)
+    }
+
+    fn graph_prepare(&mut self, stream: StreamId, options: CaptureOptions) -> Result<()> {
+        self.enter()?;
+        window::graph_prepare(self, stream, options)
+    }
+
+    fn begin_capture(&mut self, stream: StreamId) -> Result<()> {
+        self.enter()?;
+        window::begin_capture(self, stream)
+    }
+
+    fn end_capture(&mut self, stream: StreamId) -> Result<Sealed> {
+        self.enter()?;
+        let sealed = window::end_capture(self, stream);
+        if sealed.as_ref().is_err_and(|error| !is_misplaced_end(error)) {
+            self.counters.captures_failed += 1;
+        }
+        sealed
+    }
+
+    fn graph_abort(&mut self, stream: StreamId) -> Result<()> {
+        self.enter()?;
+        window::graph_abort(self, stream)
+    }
+
+    fn capture_status(&self, stream: StreamId) -> CaptureStatus {
+        self.book.status(stream)
+    }
+
+    fn replay(&mut self, stream: StreamId, graph: GraphId, timed: bool) -> Result<Ticket<ReplayReport>> {
+        self.enter()?;
+        self.run_graph(stream, graph, timed)
+    }
+
+    fn graph_update(&mut self, graph: GraphId, update: GraphUpdate) -> Result<()> {
+        self.enter()?;
+        let mut found = self.graphs.remove(&graph).ok_or_else(|| unknown(GraphOp::Update, graph))?;
+        let rebinds = update.changes.iter().any(|(_, change)| matches!(change, ParamUpdate::Buffer(_)));
+        if rebinds {
+            self.unpin(&found);
+        }
+        let outcome = found.update(&self.gpu, &self.pages, &self.batch.builtins, &update);
+        if rebinds {
+            self.pin(&found);
+        }
+        self.graphs.insert(graph, found);
+        outcome?;
+        self.counters.updates += 1;
+        Ok(())
+    }
+
+    fn graph_destroy(&mut self, graph: GraphId) {
+        if let Some(graph) = self.graphs.remove(&graph) {
+            self.unpin(&graph);
+            drop(graph);
+            self.collect();
+        }
+    }
+
+    fn external_write(&mut self, _stream: StreamId, range: BufferBinding) -> Result<()> {
+        self.enter()?;
+        check_range("external_write", &range, self.gpu.info.id)?;
+        // What was queued before comes before the outside writer's next submission.
+        self.submit_batch()?;
+        self.book.ledger_mut().written(range.memory.id(), range.range());
+        Ok(())
+    }
+
+    fn memory_usage(&mut self) -> MemoryUsage {
+        self.collect();
+        self.pages.pool().usage()
+    }
+
+    fn trim(&mut self) -> TrimReport {
+        if self.enter().is_err() {
+            return TrimReport::default();
+        }
+        self.staging.clear();
+        let report = self.pages.trim();
+        self.forget_pages();
+        self.submits.poll();
+        report
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            tainted_skips: self.book.tainted_skips(),
+            device_faults: self.gpu.faults.seen(),
+            driver_allocations: self.pages.allocations(),
+            ..self.counters
+        }
+    }
+}
+
+/// Whether an `end_capture` found no window to end: then no window failed.
+fn is_misplaced_end(error: &ServerError) -> bool {
+    matches!(error.graph_rule(), Some(graphreel::GraphRule::NothingRecording))
+}
