@@ -1,4 +1,8 @@
-//! Examples of Graphreel are in this package's `examples` folder; here is only what keeps the documents' code true.
-
-#[cfg(doctest)]
-pub mod documents;
+//! The examples of Graphreel: `cargo run -p graphreel-examples --example NAME` runs one, and a test runs each.
+//!
+//! | Name | What it shows |
+//! | --- | --- |
+//! | `saxpy` | the shortest whole program |
+//! | `capture_replay` | record once, replay, change a parameter |
+//! | `two_streams` | order that follows the data |
+//! | `bring_your_own_device` | over the application's own wgpu device and buffers |

@@ -75,8 +75,10 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As [`Graph::replay`].
+    /// As [`Graph::replay`]; `ForeignHandle` for a stream of another device.
     pub fn replay_on_stream(&self, stream: &super::Stream) -> Result<Done> {
+        let what = || format!("stream {:?}", stream.id());
+        self.0.device.inner.check_owner(what, stream.device().inner.id)?;
         self.replay_on(stream.id(), false)
     }
 

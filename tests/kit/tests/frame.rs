@@ -1,0 +1,52 @@
+//! The frame itself: an absent backend is skipped, or refused when it is required, and the entries are well named.
+
+use graphreel::{Config, Device};
+use graphreel_testkit::{Env, Expect, Faults, Fixture, Opened};
+
+struct Nowhere;
+
+impl Fixture for Nowhere {
+    const NAME: &'static str = "nowhere";
+
+    fn open(_config: Config) -> Opened {
+        Opened::Absent("it exists for this test only".to_owned())
+    }
+
+    fn expect(test: &str) -> Expect {
+        match test {
+            "frame::unsupported" => Expect::Unsupported("it is made up"),
+            _ => Expect::Pass,
+        }
+    }
+
+    fn faults() -> Option<&'static dyn Faults> {
+        None
+    }
+}
+
+// Every entry of the suite, skipped one by one: what this proves is that the macro makes them.
+graphreel_testkit::conformance!(Nowhere);
+
+fn never(env: &Env) {
+    let device: &Device = &env.device;
+    panic!("there is no device: {device:?}");
+}
+
+#[test]
+fn what_is_not_supported_does_not_open_a_device() {
+    graphreel_testkit::run::<Nowhere, _>("frame::unsupported", never);
+}
+
+#[test]
+fn what_is_absent_does_not_run() {
+    graphreel_testkit::run::<Nowhere, _>("frame::absent", never);
+}
+
+#[test]
+fn no_entry_is_listed_twice() {
+    let mut entries = graphreel_testkit::suite::ENTRIES.to_vec();
+    entries.sort_unstable();
+    let all = entries.len();
+    entries.dedup();
+    assert!(all > 0 && entries.len() == all);
+}
