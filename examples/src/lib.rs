@@ -6,3 +6,6 @@
 //! | `capture_replay` | record once, replay, change a parameter |
 //! | `two_streams` | order that follows the data |
 //! | `bring_your_own_device` | over the application's own wgpu device and buffers |
+
+#[cfg(doctest)]
+pub mod documents;
