@@ -71,6 +71,8 @@ prepare() {
         say "cargo was not found. Install Rust 1.90 or later, as https://rustup.rs describes, and run this again."
         exit 1
     fi
+    # Without it Mesa's window-system code complains on standard error, though no window is opened.
+    export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-$root}
     command -v cc >/dev/null || install_packages "No C linker was found" gcc libc6-dev
     if [ "$(uname -s)" = Linux ] && ! vulkan_is_there; then
         install_packages "No Vulkan device was found, so the software one is used" libvulkan1 mesa-vulkan-drivers

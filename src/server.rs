@@ -115,7 +115,7 @@ pub struct Counters {
 
 /// One open device.
 ///
-/// Every method answers [`ServerError::DeviceLost`](crate::ServerError::DeviceLost) after the device is lost, without
+/// Every method answers [`ServerError::DeviceLost`] after the device is lost, without
 /// reaching the driver.
 pub trait Server: Send {
     /// Who the device is.
