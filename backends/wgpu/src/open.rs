@@ -10,7 +10,7 @@ use graphreel::{Caps, Config, DeviceInfo, ServerError};
 
 use crate::adapters::{Select, adapters, select};
 use crate::fault::{Faults, watch_errors, watch_loss};
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Queue};
 use crate::pipeline::SCALAR_BYTES_MAX;
 use crate::scalars;
 use crate::server::WgpuServer;
@@ -88,7 +88,7 @@ pub(crate) fn assemble(
     let scalar_layout = crate::fault::scoped(&device, || scalars::layout(&device))
         .map_err(|caught| caught.into_fault(&monitor, "opening the device"))?;
     let info = DeviceInfo { id: service.device(), ..info };
-    let gpu = Gpu { device, queue, features, limits, info, caps, monitor, faults, scalar_layout };
+    let gpu = Gpu { device, queue: Queue::new(queue), features, limits, info, caps, monitor, faults, scalar_layout };
     WgpuServer::new(Arc::new(gpu), service, config)
 }
 
@@ -105,11 +105,8 @@ fn caps(features: wgpu::Features, limits: &wgpu::Limits, allowed: Vec<Tier>) -> 
     }
     caps.groups_max = limits.max_compute_workgroups_per_dimension.min(MAX_GROUPS);
     caps.workgroup_invocations_max = limits.max_compute_invocations_per_workgroup;
-    caps.workgroup_size_max = [
-        limits.max_compute_workgroup_size_x,
-        limits.max_compute_workgroup_size_y,
-        limits.max_compute_workgroup_size_z,
-    ];
+    caps.workgroup_size_max =
+        [limits.max_compute_workgroup_size_x, limits.max_compute_workgroup_size_y, limits.max_compute_workgroup_size_z];
     caps.workgroup_bytes_max = limits.max_compute_workgroup_storage_size;
     let named = FEATURES.iter().filter(|(feature, _)| features.contains(*feature));
     caps.features = named.filter_map(|(_, name)| name.map(str::to_owned)).collect();
