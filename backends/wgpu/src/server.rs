@@ -100,13 +100,11 @@ impl WgpuServer {
         Ok(())
     }
 
-    /// Take back memory whose last handle went. Its bytes are free once what is encoded so far is submitted: the queue runs
-    /// in order, so their next user comes later.
+    /// Take back memory whose last handle went.
     pub(crate) fn collect(&mut self) {
         self.service.drain_dropped(&mut self.dropped);
-        let fence = self.submits.last() + u64::from(self.batch.has_work());
         for id in self.dropped.drain(..) {
-            self.pages.release(id, fence);
+            self.pages.release(id);
             self.book.ledger_mut().freed(id);
         }
         self.forget_pages();

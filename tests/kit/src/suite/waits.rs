@@ -9,8 +9,9 @@ use pollster::block_on;
 use crate::env::{PATIENCE, failure, kernel_on, says};
 use crate::{Env, kernels};
 
-const ROUNDS: u32 = 100_000;
-const NODES: usize = 8;
+// Below 65,536: Mesa's software rasteriser ends any loop there.
+const ROUNDS: u32 = 60_000;
+const NODES: usize = 16;
 
 /// A replay that takes a while (some 10^9 dependent steps in all), and the buffer that it changes.
 pub(crate) fn long_replay(device: &Device) -> Result<(Buffer, Done)> {
