@@ -9,12 +9,12 @@ use graphreel::{Config, Device, Grid, StreamId, Wgsl};
 use graphreel_wgpu::WgpuServer;
 
 const DOUBLE: &str = r"
-@group(0) @binding(0) var<storage, read> from: array<u32>;
-@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@group(0) @binding(0) var<storage, read> input: array<u32>;
+@group(0) @binding(1) var<storage, read_write> output: array<u32>;
 
 @compute @workgroup_size(64)
 fn double(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < arrayLength(&to) { to[id.x] = 2u * from[id.x]; }
+    if id.x < arrayLength(&output) { output[id.x] = 2u * input[id.x]; }
 }";
 
 const N: u32 = 1_000;

@@ -10,17 +10,17 @@ use graphreel::{Buffer, Device, Grid, Wgsl};
 use graphreel_backends::Select;
 
 const KERNELS: &str = r"
-@group(0) @binding(0) var<storage, read> from: array<u32>;
-@group(0) @binding(1) var<storage, read_write> to: array<u32>;
+@group(0) @binding(0) var<storage, read> input: array<u32>;
+@group(0) @binding(1) var<storage, read_write> output: array<u32>;
 
 @compute @workgroup_size(64)
 fn square(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < arrayLength(&to) { to[id.x] = from[id.x] * from[id.x]; }
+    if id.x < arrayLength(&output) { output[id.x] = input[id.x] * input[id.x]; }
 }
 
 @compute @workgroup_size(64)
 fn add_into(@builtin(global_invocation_id) id: vec3<u32>) {
-    if id.x < arrayLength(&to) { to[id.x] = to[id.x] + from[id.x]; }
+    if id.x < arrayLength(&output) { output[id.x] = output[id.x] + input[id.x]; }
 }";
 
 const N: u32 = 4_096;

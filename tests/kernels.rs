@@ -1,5 +1,7 @@
 //! What reflection finds, what it refuses and where it points, and that lowering keeps a module valid and writable.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use graphreel::error::{InvalidKernel, KernelProblem};
 use graphreel::kernel::{BindingSpace, KernelSource, Lowering, Scalars, Wgsl, inspect, lower, overrides, reflect};
 use graphreel::memory::Access;

@@ -1,5 +1,7 @@
 //! Every file of `shaders/` is listed, valid, described, and fit for every backend.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

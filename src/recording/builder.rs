@@ -56,9 +56,9 @@ impl RecordingBuilder {
     pub fn push(&mut self, op: &Op) -> Result<u32> {
         let mark = self.interner.mark();
         match self.intern(op) {
-            Ok((index, op_node, uses, label)) => {
-                let after = self.dependences.push(&uses);
-                self.nodes.push(Node { label, op: op_node, uses, after });
+            Ok((index, node)) => {
+                let after = self.dependences.push(&node.uses);
+                self.nodes.push(Node { after, ..node });
                 Ok(index)
             }
             Err(error) => {
@@ -85,9 +85,10 @@ impl RecordingBuilder {
         }
     }
 
-    fn intern(&mut self, op: &Op) -> Result<(u32, NodeOp, Vec<Use>, Option<Arc<str>>)> {
+    /// The next node and its number, its dependences not yet found.
+    fn intern(&mut self, op: &Op) -> Result<(u32, Node)> {
         let index = super::intern::number(self.nodes.len())?;
-        let (node, label) = match op {
+        let (op_node, label) = match op {
             Op::Launch(launch) => (self.launch(launch)?, launch.label.clone()),
             Op::LaunchIndirect(indirect) => (self.launch_indirect(indirect)?, indirect.launch.label.clone()),
             Op::Copy { src, dst } => {
@@ -96,7 +97,7 @@ impl RecordingBuilder {
             Op::Fill { dst, word } => (NodeOp::Fill { dst: self.interner.place(dst)?, word: *word }, None),
             Op::Write { dst, bytes } | Op::Upload { dst, bytes } => (self.host_write(dst, bytes)?, None),
         };
-        Ok((index, node, self.uses(op)?, label))
+        Ok((index, Node { label, op: op_node, uses: self.uses(op)?, after: Vec::new() }))
     }
 
     fn launch(&mut self, launch: &Launch) -> Result<NodeOp> {

@@ -35,6 +35,8 @@ pub(super) struct Dependences {
     readers: Vec<(u32, u32)>,
     /// `Node::after` of every node so far.
     after: Vec<Vec<u32>>,
+    /// For every node so far, the latest one whose search met it.
+    seen: Vec<u32>,
 }
 
 impl Dependences {
@@ -51,7 +53,8 @@ impl Dependences {
         }
         found.sort_unstable();
         found.dedup();
-        self.drop_implied(&mut found);
+        self.drop_implied(node, &mut found);
+        self.seen.push(node);
         self.after.push(found.clone());
         found
     }
@@ -87,25 +90,26 @@ impl Dependences {
     }
 
     /// Leave out those that are an ancestor of another, as far as a bounded search sees.
-    fn drop_implied(&self, found: &mut Vec<u32>) {
+    fn drop_implied(&mut self, node: u32, found: &mut Vec<u32>) {
         let Some(oldest) = found.first().copied().filter(|_| found.len() > 1) else { return };
         let mut implied = Vec::new();
         let mut stack: Vec<u32> = found.clone();
         let mut visits = 0;
-        while let Some(node) = stack.pop() {
-            for ancestor in self.after[node as usize].iter().rev().copied() {
+        'search: while let Some(descendant) = stack.pop() {
+            for ancestor in self.after[descendant as usize].iter().rev().copied().take_while(|node| *node >= oldest) {
                 visits += 1;
-                if ancestor < oldest || visits > ANCESTOR_VISITS_MAX {
-                    break;
+                if visits > ANCESTOR_VISITS_MAX {
+                    break 'search;
+                }
+                let seen = &mut self.seen[ancestor as usize];
+                if std::mem::replace(seen, node) == node {
+                    continue;
                 }
                 if found.binary_search(&ancestor).is_ok() {
                     implied.push(ancestor);
                 } else {
                     stack.push(ancestor);
                 }
-            }
-            if visits > ANCESTOR_VISITS_MAX {
-                break;
             }
         }
         implied.sort_unstable();

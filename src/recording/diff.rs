@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::builder::member_name;
 use super::node::{Node, NodeGrid, NodeOp, NodeValue, ParamKind, Place, Recording};
-use super::params::roles;
+use super::users::roles;
 use crate::error::ServerError;
 use crate::kernel::Kernel;
 use crate::sync::Arc;

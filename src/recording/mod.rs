@@ -13,11 +13,13 @@ mod intern;
 mod node;
 mod params;
 mod report;
+mod users;
 mod validate;
 
 pub use builder::{Recorded, RecordingBuilder};
 pub use diff::Difference;
 pub use dump::{RecordingError, SCHEMA};
 pub use node::{BufferDecl, Node, NodeGrid, NodeOp, NodeValue, ParamDecl, ParamKind, Place, Recording, Use};
-pub use params::{BufferRole, ParamTable, ParamUser, PlannedChange};
+pub use params::{ParamTable, PlannedChange};
 pub use report::{CapturePolicy, FrozenArgument, GraphReport, NodeTime, Tier, TierChoice, TimeSource};
+pub use users::{BufferRole, ParamUser};

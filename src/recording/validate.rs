@@ -6,7 +6,7 @@ use super::dependence::Dependences;
 use super::dump::RecordingError;
 use super::intern::grid_fits;
 use super::node::{Node, NodeGrid, NodeOp, NodeValue, ParamDecl, ParamKind, Place, Recording, Use};
-use super::params::roles;
+use super::users::roles;
 use crate::kernel::Value;
 use crate::memory::Access;
 use crate::op::MAX_GROUPS;

@@ -71,7 +71,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
 fn is_text(path: &Path, name: &str) -> bool {
     let known = ["rs", "md", "toml", "wgsl", "yml", "sh", "py"];
     path.extension().is_some_and(|extension| known.contains(&&*extension.to_string_lossy()))
-        || path.parent().is_some_and(|parent| parent.ends_with(".ci"))
+        || path.parent().is_some_and(|parent| parent.file_name().is_some_and(|folder| folder == ".ci"))
         || name.starts_with("LICENSE")
 }
 

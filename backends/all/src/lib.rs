@@ -1,1 +1,17 @@
-//! x
+//! The Graphreel backends by feature, and how to choose among them: what a library user adds.
+//!
+//! ```no_run
+//! use graphreel_backends::{Select, open};
+//!
+//! let device = open(&Select::Auto)?;
+//! println!("{}", device.info().name);
+//! # Ok::<(), graphreel::ServerError>(())
+//! ```
+
+mod catalog;
+mod select;
+#[cfg(feature = "wgpu")]
+mod wgpu;
+
+pub use catalog::{BACKENDS, BackendReport, DeviceReport, list, open, open_with};
+pub use select::{Select, SelectError};

@@ -273,8 +273,9 @@ pub fn another_thread_does_not_disturb_a_window(env: &Env) -> Result<()> {
     open_window(&owner)?;
     owner.launch(&inc, grid(), (&counter,))?;
     let busy = thread::spawn({
-        let device = device.clone();
+        let (device, other_slot) = (device.clone(), device.stream().id());
         move || -> Result<()> {
+            let _pin = other_slot.pin();
             for round in 0..20_u32 {
                 assert_works(&device);
                 let buffer = words(&device, round)?;

@@ -1,0 +1,169 @@
+//! The backends of this build and their devices: listing them, and opening the one that is meant.
+
+use graphreel::device::Device;
+use graphreel::{Caps, Config, DeviceInfo, Result, ServerError};
+use serde::Serialize;
+
+use crate::select::{Select, choose};
+
+/// Every backend there is or will be, in the order of listing.
+pub const BACKENDS: [&str; 4] = ["cuda", "hip", "wgpu", "sim"];
+
+/// One backend and what it found.
+#[derive(Clone, Debug, Serialize)]
+pub struct BackendReport {
+    /// Its name, one of [`BACKENDS`].
+    pub name: &'static str,
+    /// Its devices, best first.
+    pub devices: Vec<DeviceReport>,
+    /// Why there is none, in one line; absent where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+}
+
+/// One device that a backend found.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceReport {
+    /// Its index for [`Select::Index`].
+    pub index: usize,
+    /// Who it is.
+    pub info: DeviceInfo,
+    /// What it can do; absent where it cannot be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caps: Option<Caps>,
+    /// Why it cannot be opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A device that can be opened.
+pub(crate) struct Candidate {
+    pub(crate) info: DeviceInfo,
+    pub(crate) open: Box<dyn FnOnce(Config) -> Result<Device>>,
+}
+
+/// Names of the backends in this build.
+pub(crate) fn built() -> Vec<&'static str> {
+    BACKENDS.into_iter().filter(|name| is_built(name)).collect()
+}
+
+fn is_built(name: &str) -> bool {
+    name == "wgpu" && cfg!(feature = "wgpu")
+}
+
+/// The devices of a backend, best first; none for one that is not in this build.
+fn candidates(backend: &str) -> Vec<Candidate> {
+    match backend {
+        #[cfg(feature = "wgpu")]
+        "wgpu" => crate::wgpu::candidates(),
+        _ => Vec::new(),
+    }
+}
+
+/// Why a backend has no device, in one line.
+fn absence(backend: &str) -> String {
+    match backend {
+        #[cfg(feature = "wgpu")]
+        "wgpu" => crate::wgpu::absence(),
+        _ => "not in this build".to_owned(),
+    }
+}
+
+/// Why no backend has a device, in one line.
+pub(crate) fn why_none() -> String {
+    let reasons: Vec<_> = built().into_iter().map(|name| format!("{name}: {}", absence(name))).collect();
+    if reasons.is_empty() {
+        "this build has no backend; build with the feature of one".to_owned()
+    } else {
+        reasons.join("; ")
+    }
+}
+
+/// Every backend with its devices and what they can do. Each device is opened for as long as it takes to ask.
+pub fn list() -> Vec<BackendReport> {
+    let mut index = 0;
+    let report = |name| {
+        let devices: Vec<_> =
+            candidates(name).into_iter().map(|candidate| report_device(&mut index, candidate)).collect();
+        let absent = devices.is_empty().then(|| absence(name));
+        BackendReport { name, devices, absent }
+    };
+    BACKENDS.into_iter().map(report).collect()
+}
+
+fn report_device(next: &mut usize, candidate: Candidate) -> DeviceReport {
+    let index = *next;
+    *next += 1;
+    match (candidate.open)(Config::default()) {
+        Ok(device) => {
+            DeviceReport { index, info: device.info().clone(), caps: Some(device.caps().clone()), problem: None }
+        }
+        Err(error) => DeviceReport { index, info: candidate.info, caps: None, problem: Some(error.to_string()) },
+    }
+}
+
+/// Open the device that `select` means, with the default bounds.
+///
+/// # Errors
+///
+/// `Unsupported`, with what there is, when no device is meant; what opening it answers.
+pub fn open(select: &Select) -> Result<Device> {
+    open_with(select, Config::default())
+}
+
+/// As [`open`], with bounds of your own.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with(select: &Select, config: Config) -> Result<Device> {
+    let (wanted, by_variable) = resolve(select, std::env::var("GRAPHREEL_DEVICE").ok())?;
+    let mut found: Vec<Candidate> = BACKENDS.into_iter().flat_map(candidates).collect();
+    let infos: Vec<DeviceInfo> = found.iter().map(|candidate| candidate.info.clone()).collect();
+    let (index, mut why) = choose(&infos, &wanted)?;
+    if by_variable {
+        why.push_str(", which GRAPHREEL_DEVICE holds");
+    }
+    let candidate = found.swap_remove(index);
+    let DeviceInfo { backend, name, api, .. } = &candidate.info;
+    tracing::info!(backend, name, api, index, why, "opening a device");
+    (candidate.open)(config)
+}
+
+/// What is meant after `GRAPHREEL_DEVICE` was looked at, and whether it said so. It speaks only where the caller does not.
+fn resolve(select: &Select, variable: Option<String>) -> Result<(Select, bool)> {
+    match (select, variable) {
+        (Select::Auto | Select::AutoOrSim, Some(text)) if !text.trim().is_empty() => {
+            let wanted = text.parse().map_err(|error: crate::SelectError| {
+                ServerError::unsupported(format!("GRAPHREEL_DEVICE=`{text}`"), error.to_string())
+            })?;
+            Ok((wanted, true))
+        }
+        (select, _) => Ok((select.clone(), false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_speaks_only_for_auto() {
+        let variable = || Some("3".to_owned());
+        assert_eq!(resolve(&Select::Auto, variable()).expect("an index"), (Select::Index(3), true));
+        assert_eq!(resolve(&Select::Index(1), variable()).expect("untouched"), (Select::Index(1), false));
+        assert_eq!(resolve(&Select::Auto, Some(" ".into())).expect("empty"), (Select::Auto, false));
+        let error = resolve(&Select::Auto, Some("index:x".into())).expect_err("not an index");
+        assert!(error.to_string().contains("GRAPHREEL_DEVICE=`index:x`"), "{error}");
+    }
+
+    #[test]
+    fn every_backend_is_listed_with_devices_or_a_reason() {
+        let reports = list();
+        assert_eq!(reports.iter().map(|report| report.name).collect::<Vec<_>>(), BACKENDS);
+        for report in reports {
+            assert_eq!(report.devices.is_empty(), report.absent.is_some(), "{report:?}");
+            assert!(report.absent.is_none_or(|why| !why.contains('\n')));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use graphreel::Tier;
+
+/// Record GPU compute work once and replay it on any vendor.
+#[derive(Debug, Parser)]
+#[command(name = "graphreel", version)]
+pub(crate) struct Cli {
+    /// Say more on standard error (`GRAPHREEL_LOG` and `RUST_LOG` say exactly what)
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every backend and device, with capabilities and memory
+    Devices(JsonArg),
+    /// Run graphs of verified work, eagerly and replayed, and measure both
+    Bench(BenchArgs),
+    /// Parse and validate a WGSL file and print what its entry points take
+    Check(CheckArgs),
+}
+
+/// `--json [FILE]`.
+#[derive(Debug, Args)]
+pub(crate) struct JsonArg {
+    /// Write one JSON object to FILE, or to standard output in place of the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub(crate) json: Option<Option<PathBuf>>,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The WGSL file
+    #[arg(value_name = "FILE.wgsl")]
+    pub(crate) file: PathBuf,
+    /// Where the JSON goes.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// `auto` for the best device, `all` for one of each backend, or backends by name
+    #[arg(long, value_name = "auto|all|NAME,..", value_delimiter = ',', default_value = "auto")]
+    pub(crate) backend: Vec<String>,
+    /// What to run
+    #[arg(long, value_enum, value_name = "NAME,..", value_delimiter = ',', default_value = "all")]
+    pub(crate) workload: Vec<WorkloadArg>,
+    /// Sizes of the graphs, in nodes; `digits` has its own
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000",
+        value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) nodes: Vec<u32>,
+    /// Measure each figure this many times; by default 30, and fewer for long runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) replays: Option<u32>,
+    /// Run graphs in this tier and no other: captured, built, native, re-encoded or eager
+    #[arg(long, value_name = "T", value_parser = tier)]
+    pub(crate) tier: Option<Tier>,
+    /// Where the JSON goes.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+/// What `--workload` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkloadArg {
+    /// All that follow
+    All,
+    /// Each node reads what the one before it wrote
+    Chain,
+    /// No node depends on another
+    Independent,
+    /// All nodes read what the first one wrote
+    Fanout,
+    /// One node, two that read it, one that joins them, again and again
+    Diamond,
+    /// A chain of kernels that each take far longer than a launch
+    GpuBound,
+    /// A trained network reads 360 real handwritten digits
+    Digits,
+}
+
+fn tier(name: &str) -> Result<Tier, String> {
+    Tier::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Tier::ALL.iter().map(|tier| tier.name()).collect();
+        format!("the tiers are {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_are_split_at_commas() {
+        let cli = Cli::try_parse_from(["graphreel", "bench", "--nodes", "1,7", "--workload", "chain,digits"]);
+        let Ok(Cli { command: Command::Bench(args), .. }) = cli else { panic!("{cli:?}") };
+        assert_eq!(args.nodes, [1, 7]);
+        assert_eq!(args.workload, [WorkloadArg::Chain, WorkloadArg::Digits]);
+        assert_eq!((args.replays, args.tier), (None, None));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in
+            [["--nodes", "0"], ["--nodes", "1,x"], ["--tier", "warp"], ["--workload", "mine"], ["--replays", "0"]]
+        {
+            assert!(Cli::try_parse_from(["graphreel", "bench", bad[0], bad[1]]).is_err(), "{bad:?}");
+        }
+    }
+}

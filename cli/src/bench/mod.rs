@@ -1,0 +1,136 @@
+//! `graphreel bench`: graphs of verified work, run eagerly, replayed, and beside both the same by hand.
+
+#[cfg(feature = "wgpu")]
+mod baseline;
+mod baseline_run;
+mod case;
+mod facts;
+mod measure;
+#[cfg(not(feature = "wgpu"))]
+mod no_baseline;
+pub(crate) mod plan;
+mod progress;
+mod row;
+mod stopwatch;
+mod target;
+mod topology;
+
+use std::fmt::Write as _;
+
+use graphreel::device::Device;
+use graphreel::{CapturePolicy, DeviceInfo};
+use graphreel_backends::{BACKENDS, Select, list, open};
+use serde::Serialize;
+
+use self::case::Case;
+use self::facts::Machine;
+use self::measure::Settings;
+use self::progress::Progress;
+use self::row::{Row, remarks, table};
+use self::target::Target;
+use crate::args::BenchArgs;
+use crate::failure::Failure;
+use crate::output::{self, Json};
+
+/// The object of `bench --json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: &'static str,
+    machine: Machine,
+    devices: Vec<&'a DeviceInfo>,
+    rows: &'a [Row],
+}
+
+/// Run the command.
+///
+/// # Errors
+///
+/// [`Failure::Rows`] when a row failed, after all of them were printed; no device to run on.
+pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
+    let json = Json::new(args.json.json.clone());
+    json.check()?;
+    let devices = open_all(&selections(&args.backend)?)?;
+    let cases = Case::all(&args);
+    let policy = args.tier.map_or(CapturePolicy::Best, |tier| CapturePolicy::Require(vec![tier]));
+    let settings = Settings { policy, replays: args.replays };
+    let mut progress = Progress::new(cases.len() * devices.len());
+    let mut rows = Vec::new();
+    for device in &devices {
+        let first = rows.len();
+        let mut target = Target::new(device.clone());
+        for case in &cases {
+            progress.begin(case.name());
+            rows.push(measure::row(&mut target, *case, &settings));
+            progress.end();
+        }
+        if json.leaves_stdout() {
+            progress.aside(|| output::print(&describe(device, &rows[first..])))?;
+        }
+    }
+    drop(progress);
+    json.put(&Report {
+        schema: "graphreel.bench/1",
+        version: env!("CARGO_PKG_VERSION"),
+        machine: Machine::ask(),
+        devices: devices.iter().map(Device::info).collect(),
+        rows: &rows,
+    })?;
+    match rows.iter().filter(|row| !row.verified).count() {
+        0 => Ok(()),
+        failed => Err(Failure::Rows { failed, rows: rows.len() }),
+    }
+}
+
+/// Which devices `--backend` means.
+fn selections(names: &[String]) -> Result<Vec<Select>, Failure> {
+    let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
+    match names.as_slice() {
+        ["auto"] => return Ok(vec![Select::AutoOrSim]),
+        ["all"] => {
+            let present = list().into_iter().filter(|backend| backend.absent.is_none());
+            let all: Vec<_> = present.map(|backend| Select::Backend(backend.name.to_owned())).collect();
+            // Nothing at all is an error that opening explains best.
+            return Ok(if all.is_empty() { vec![Select::AutoOrSim] } else { all });
+        }
+        _ => {}
+    }
+    let select = |name: &&str| match *name {
+        "auto" | "all" => Err(Failure::Usage(format!("--backend `{name}` stands alone"))),
+        name if BACKENDS.contains(&name) => Ok(Select::Backend(name.to_owned())),
+        name => Err(Failure::Usage(format!("no backend `{name}`: there are {}, auto and all", BACKENDS.join(", ")))),
+    };
+    names.iter().map(select).collect()
+}
+
+fn open_all(selections: &[Select]) -> Result<Vec<Device>, Failure> {
+    selections.iter().map(|select| open(select).map_err(Failure::from)).collect()
+}
+
+fn describe(device: &Device, rows: &[Row]) -> String {
+    let DeviceInfo { backend, name, api, driver, .. } = device.info();
+    let mut text = format!("{backend}: {name} ({api}, {driver})\n");
+    if cfg!(debug_assertions) {
+        text.push_str("built without optimisation: the times say little, use --release\n");
+    }
+    text.push_str(&table(rows));
+    for remark in rows.iter().filter_map(remarks) {
+        let _ = writeln!(text, "{remark}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_are_named_alone_or_by_name() {
+        let of = |text: &str| selections(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(of("auto").expect("one word"), [Select::AutoOrSim]);
+        assert_eq!(of("wgpu,sim").expect("two names"), [Select::Backend("wgpu".into()), Select::Backend("sim".into())]);
+        for bad in ["warp", "auto,wgpu", "all,all", ""] {
+            assert!(matches!(of(bad), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a command did not do what was asked, and the exit code that says so.
+
+use std::io;
+use std::process::ExitCode;
+
+use graphreel::ServerError;
+use graphreel::error::InvalidKernel;
+
+use crate::digits::DigitsError;
+
+/// Everything that can end a command early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Nobody reads the output any more: success.
+    #[error("standard output is closed")]
+    Closed,
+    /// The command line asks for something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The command line asks for nothing: how to use it.
+    #[error("{0}")]
+    Help(String),
+    /// An input file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file, as given.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// An output cannot be written.
+    #[error("cannot write to {what}: {source}")]
+    Write {
+        /// The file or stream.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A value did not become JSON.
+    #[error("cannot make JSON: {0}")]
+    Json(serde_json::Error),
+    /// `check` found a fault in the file.
+    #[error("{}", crate::check::complaint(path, error))]
+    Kernel {
+        /// The file, as given.
+        path: String,
+        /// What naga or reflection says.
+        error: Box<InvalidKernel>,
+    },
+    /// A device said no.
+    #[error(transparent)]
+    Device(#[from] ServerError),
+    /// The shipped network or its images are not as they should be.
+    #[error(transparent)]
+    Digits(#[from] DigitsError),
+    /// Rows of a benchmark gave wrong results or none.
+    #[error("{failed} of {rows} rows failed")]
+    Rows {
+        /// Rows that failed.
+        failed: usize,
+        /// All rows.
+        rows: usize,
+    },
+}
+
+impl Failure {
+    /// 0 for a closed pipe, 2 for usage, 1 for the rest.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Closed => ExitCode::SUCCESS,
+            Self::Usage(_) | Self::Help(_) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
+}

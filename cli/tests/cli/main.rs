@@ -1,0 +1,7 @@
+//! The `graphreel` program as its users run it: exit codes, output, errors, JSON.
+
+mod bench;
+mod check;
+mod devices;
+mod program;
+mod usage;
