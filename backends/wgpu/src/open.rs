@@ -98,7 +98,9 @@ fn caps(features: wgpu::Features, limits: &wgpu::Limits, allowed: Vec<Tier>) -> 
     caps.tiers = ours.into_iter().filter(|tier| allowed.contains(tier)).collect();
     caps.binding_alignment = u64::from(limits.min_storage_buffer_offset_alignment);
     caps.binding_bytes_max = limits.max_storage_buffer_binding_size / 4 * 4;
-    caps.buffer_bytes_max = limits.max_buffer_size / 4 * 4;
+    // What the pool can place: a size is rounded up to the alignment of slices.
+    let alignment = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
+    caps.buffer_bytes_max = limits.max_buffer_size / alignment * alignment;
     caps.bindings_max = limits.max_storage_buffers_per_shader_stage;
     if features.contains(wgpu::Features::IMMEDIATES) {
         caps.immediate_bytes_max = limits.max_immediate_size.min(SCALAR_BYTES_MAX as u32);
