@@ -112,6 +112,13 @@ impl WgpuServer {
         self.forget_pages();
     }
 
+    /// Submit what is encoded, so that memory which was freed meanwhile can be used again; whether there was anything.
+    fn release_freed(&mut self) -> Result<bool> {
+        let held = self.batch.has_work();
+        self.submit_batch()?;
+        Ok(held)
+    }
+
     fn forget_pages(&mut self) {
         let removed = self.pages.take_removed();
         self.batch.groups.forget(&removed);
@@ -293,7 +300,11 @@ impl Server for WgpuServer {
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
         let slot = self.book.slots().index_of(stream);
-        let placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)).and_then(|zero| match zero {
+        let mut placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        if matches!(placed, Err(ServerError::OutOfMemory(_))) && self.release_freed()? {
+            placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        }
+        let placed = placed.and_then(|zero| match zero {
             Some(spot) => self.batch.clear(&self.gpu, &self.pages, &spot),
             None => Ok(()),
         });
@@ -454,6 +465,9 @@ impl Server for WgpuServer {
     fn trim(&mut self) -> TrimReport {
         if self.enter().is_err() {
             return TrimReport::default();
+        }
+        if let Err(error) = self.release_freed() {
+            self.unreported.push_back(error);
         }
         self.staging.clear();
         let report = self.pages.trim();
