@@ -64,7 +64,10 @@ impl Config {
     ///
     /// [`ServerError::Unsupported`] when the variable names an unknown tier.
     pub fn allowed_tiers(&self) -> Result<Vec<Tier>> {
-        let Ok(text) = std::env::var("GRAPHREEL_TIERS") else { return Ok(self.tiers.clone()) };
+        let text = std::env::var("GRAPHREEL_TIERS").unwrap_or_default();
+        if text.trim().is_empty() {
+            return Ok(self.tiers.clone());
+        }
         let mut wanted = Vec::new();
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             wanted.push(Tier::from_name(name).ok_or_else(|| {

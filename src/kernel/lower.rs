@@ -40,7 +40,7 @@ pub struct Lowering {
 pub struct Lowered {
     /// A valid module with one entry point, no overrides, and nothing that the entry point does not reach.
     pub module: Module,
-    /// What the source declares and does, as [`reflect`](super::reflect) gives it: the lowering is not seen in it.
+    /// What the source declares and does, as [`reflect`](super::reflect()) gives it: the lowering is not seen in it.
     pub reflection: Reflection,
 }
 

@@ -57,7 +57,6 @@ impl Faults {
 pub(crate) fn watch_loss(device: &wgpu::Device, monitor: &Arc<Monitor>) {
     let monitor = monitor.clone();
     device.set_device_lost_callback(move |reason, message| {
-        // wgpu also calls this when the last handle on a healthy device goes: then there is nobody left to tell.
         monitor.lose(&format!("{reason:?}: {message}"));
     });
 }
@@ -80,9 +79,7 @@ pub(crate) struct Caught {
 impl Caught {
     /// The fault of work that came from `origin`, or the device's loss.
     pub(crate) fn into_fault(self, monitor: &Monitor, origin: &str) -> ServerError {
-        monitor
-            .lost()
-            .unwrap_or_else(|| ServerError::DeviceFault { origin: origin.into(), reason: self.text.into() })
+        monitor.lost().unwrap_or_else(|| ServerError::DeviceFault { origin: origin.into(), reason: self.text.into() })
     }
 
     /// As [`Caught::into_fault`], or what `need` bytes could not be had from.
@@ -105,10 +102,9 @@ pub(crate) fn scoped<T>(device: &wgpu::Device, work: impl FnOnce() -> T) -> Resu
     let caught = [memory, internal, validation].map(|scope| pollster::block_on(scope.pop()));
     match caught.into_iter().flatten().next() {
         None => Ok(value),
-        Some(error) => Err(Caught {
-            out_of_memory: matches!(error, wgpu::Error::OutOfMemory { .. }),
-            text: error.to_string(),
-        }),
+        Some(error) => {
+            Err(Caught { out_of_memory: matches!(error, wgpu::Error::OutOfMemory { .. }), text: error.to_string() })
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The wgpu device with what is known about it, shared by everything that may run without the server's lock.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use graphreel::device::Monitor;
 use graphreel::sync::Arc;
 use graphreel::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +16,39 @@ pub(crate) fn resource_id() -> u64 {
     NEXT_RESOURCE.fetch_add(1, Ordering::Relaxed)
 }
 
+/// wgpu's queue. Its last handle waits for the device, and panics when the driver has lost it: that stays in here.
+#[derive(Debug)]
+pub(crate) struct Queue(Option<wgpu::Queue>);
+
+impl Queue {
+    /// The queue.
+    pub(crate) const fn new(queue: wgpu::Queue) -> Self {
+        Self(Some(queue))
+    }
+}
+
+impl std::ops::Deref for Queue {
+    type Target = wgpu::Queue;
+
+    fn deref(&self) -> &wgpu::Queue {
+        self.0.as_ref().expect("it is taken only by the drop")
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let queue = self.0.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(queue))).is_err() {
+            tracing::warn!("wgpu's queue could not be closed in order, since its device is lost");
+        }
+    }
+}
+
 /// A wgpu device, its queue, and what they can do.
 #[derive(Debug)]
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
-    pub(crate) queue: wgpu::Queue,
+    pub(crate) queue: Queue,
     pub(crate) features: wgpu::Features,
     pub(crate) limits: wgpu::Limits,
     pub(crate) info: DeviceInfo,

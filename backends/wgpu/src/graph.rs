@@ -7,9 +7,7 @@ use graphreel::error::Result;
 use graphreel::kernel::Kernel;
 use graphreel::memory::{Access, BufferBinding, ClaimKey};
 use graphreel::op::{BufferArg, GridArg, Launch, LaunchIndirect, Op, ValueArg};
-use graphreel::recording::{
-    NodeOp, NodeValue, ParamTable, ParamUser, Place, PlannedChange, Recording,
-};
+use graphreel::recording::{NodeOp, NodeValue, ParamTable, ParamUser, Place, PlannedChange, Recording};
 use graphreel::server::{GraphId, GraphUpdate, ParamUpdate};
 use graphreel::sync::Arc;
 
@@ -61,7 +59,13 @@ impl Graph {
     /// # Errors
     ///
     /// `InvalidParam`, `ForeignHandle`, or what binding the new buffers answers; nothing has changed then.
-    pub(crate) fn update(&mut self, gpu: &Gpu, pages: &Pages, builtins: &Builtins, update: &GraphUpdate) -> Result<bool> {
+    pub(crate) fn update(
+        &mut self,
+        gpu: &Gpu,
+        pages: &Pages,
+        builtins: &Builtins,
+        update: &GraphUpdate,
+    ) -> Result<bool> {
         let plan = self.params.plan(&self.recording, update)?;
         let touched = self.touched(&plan);
         let back: Vec<PlannedChange> = plan.iter().filter_map(|change| self.current(change)).collect();

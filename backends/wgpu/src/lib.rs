@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `adapters`, `open`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
-//! | `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
+//! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
 //! | `recorder`, `lowering`, `program`, `graph`, `replay` | windows and graphs |
 //! | `pages`, `staging` | memory |
 //! | `pipeline` | kernels |
@@ -16,6 +16,7 @@
 mod adapters;
 mod batch;
 mod builtin;
+mod eager;
 mod fault;
 mod fence;
 mod gpu;

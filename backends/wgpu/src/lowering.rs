@@ -95,7 +95,9 @@ pub(crate) fn lower_nodes(source: Source<'_>, program: &Program, nodes: &[u32]) 
         }
         for (new, old) in steps.iter_mut().zip(old) {
             let (Step::Dispatch(new), Step::Dispatch(old)) = (new, old) else { continue };
-            if let (StepScalars::Entry { offset: at, .. }, StepScalars::Entry { offset, .. }) = (new.scalars, old.scalars) {
+            if let (StepScalars::Entry { offset: at, .. }, StepScalars::Entry { offset, .. }) =
+                (new.scalars, old.scalars)
+            {
                 let bytes = output.entries[at as usize..(at + ENTRY_BYTES) as usize].to_vec();
                 made.entries.push((offset, bytes));
             }

@@ -10,7 +10,7 @@ use graphreel::{Caps, Config, DeviceInfo, ServerError};
 
 use crate::adapters::{Select, adapters, select};
 use crate::fault::{Faults, watch_errors, watch_loss};
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, Queue};
 use crate::pipeline::SCALAR_BYTES_MAX;
 use crate::scalars;
 use crate::server::WgpuServer;
@@ -88,7 +88,7 @@ pub(crate) fn assemble(
     let scalar_layout = crate::fault::scoped(&device, || scalars::layout(&device))
         .map_err(|caught| caught.into_fault(&monitor, "opening the device"))?;
     let info = DeviceInfo { id: service.device(), ..info };
-    let gpu = Gpu { device, queue, features, limits, info, caps, monitor, faults, scalar_layout };
+    let gpu = Gpu { device, queue: Queue::new(queue), features, limits, info, caps, monitor, faults, scalar_layout };
     WgpuServer::new(Arc::new(gpu), service, config)
 }
 
@@ -98,18 +98,17 @@ fn caps(features: wgpu::Features, limits: &wgpu::Limits, allowed: Vec<Tier>) -> 
     caps.tiers = ours.into_iter().filter(|tier| allowed.contains(tier)).collect();
     caps.binding_alignment = u64::from(limits.min_storage_buffer_offset_alignment);
     caps.binding_bytes_max = limits.max_storage_buffer_binding_size / 4 * 4;
-    caps.buffer_bytes_max = limits.max_buffer_size / 4 * 4;
+    // What the pool can place: a size is rounded up to the alignment of slices.
+    let alignment = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
+    caps.buffer_bytes_max = limits.max_buffer_size / alignment * alignment;
     caps.bindings_max = limits.max_storage_buffers_per_shader_stage;
     if features.contains(wgpu::Features::IMMEDIATES) {
         caps.immediate_bytes_max = limits.max_immediate_size.min(SCALAR_BYTES_MAX as u32);
     }
     caps.groups_max = limits.max_compute_workgroups_per_dimension.min(MAX_GROUPS);
     caps.workgroup_invocations_max = limits.max_compute_invocations_per_workgroup;
-    caps.workgroup_size_max = [
-        limits.max_compute_workgroup_size_x,
-        limits.max_compute_workgroup_size_y,
-        limits.max_compute_workgroup_size_z,
-    ];
+    caps.workgroup_size_max =
+        [limits.max_compute_workgroup_size_x, limits.max_compute_workgroup_size_y, limits.max_compute_workgroup_size_z];
     caps.workgroup_bytes_max = limits.max_compute_workgroup_storage_size;
     let named = FEATURES.iter().filter(|(feature, _)| features.contains(*feature));
     caps.features = named.filter_map(|(_, name)| name.map(str::to_owned)).collect();

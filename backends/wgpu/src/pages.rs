@@ -7,9 +7,7 @@
 use std::collections::HashMap;
 
 use graphreel::error::Result;
-use graphreel::memory::{
-    Account, BufferBinding, ManagedMemoryId, PageId, Pool, PoolConfig, Reservation, TrimReport,
-};
+use graphreel::memory::{Account, BufferBinding, ManagedMemoryId, PageId, Pool, PoolConfig, Reservation, TrimReport};
 use graphreel::stream::SlotIndex;
 use graphreel::{Config, ServerError};
 
@@ -176,7 +174,6 @@ impl Pages {
         self.pool.generation(PageId(page))
     }
 
-
     /// Pages asked of the device so far.
     pub(crate) const fn allocations(&self) -> u64 {
         self.allocations
@@ -200,7 +197,8 @@ impl Pages {
 fn zeroed_page(gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer> {
     let buffer = gpu.buffer("graphreel page", bytes, PAGE_USAGE)?;
     let zero = || {
-        let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("zero a page") });
+        let mut encoder =
+            gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("zero a page") });
         encoder.clear_buffer(&buffer, 0, None);
         gpu.queue.submit([encoder.finish()]);
     };

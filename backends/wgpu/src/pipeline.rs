@@ -145,7 +145,8 @@ impl WgpuCompiler {
         let taken = |group: &u32| reflection.bindings.iter().any(|binding| binding.group == *group);
         let free = (0..self.gpu.limits.max_bind_groups).find(|group| !taken(group));
         free.map(ScalarShape::Uniform).ok_or_else(|| {
-            "it has scalars and uses every bind group; this device has no immediates, so leave one group free".to_owned()
+            "it has scalars and uses every bind group; this device has no immediates, so leave one group free"
+                .to_owned()
         })
     }
 

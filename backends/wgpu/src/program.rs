@@ -30,24 +30,11 @@ pub(crate) enum Step {
     /// Run a pipeline.
     Dispatch(DispatchStep),
     /// Copy between buffers.
-    Copy {
-        from: (wgpu::Buffer, u64),
-        to: (wgpu::Buffer, u64),
-        bytes: u64,
-    },
+    Copy { from: (wgpu::Buffer, u64), to: (wgpu::Buffer, u64), bytes: u64 },
     /// Copy within one buffer.
-    CopyWithin {
-        buffer: wgpu::Buffer,
-        from: u64,
-        to: u64,
-        bytes: u64,
-    },
+    CopyWithin { buffer: wgpu::Buffer, from: u64, to: u64, bytes: u64 },
     /// Zero a range.
-    Clear {
-        buffer: wgpu::Buffer,
-        offset: u64,
-        bytes: u64,
-    },
+    Clear { buffer: wgpu::Buffer, offset: u64, bytes: u64 },
 }
 
 /// A dispatch with all it needs.
@@ -73,15 +60,9 @@ pub(crate) enum StepScalars {
     /// It has none.
     None,
     /// In [`Program::immediates`].
-    Immediate {
-        start: u32,
-        len: u32,
-    },
+    Immediate { start: u32, len: u32 },
     /// In [`Program::entries`], bound at `group`.
-    Entry {
-        group: u32,
-        offset: u32,
-    },
+    Entry { group: u32, offset: u32 },
 }
 
 /// Workgroups of a step.

@@ -5,8 +5,8 @@ use graphreel::ServerError;
 use graphreel::error::{GraphOp, GraphRule, GraphState, Result};
 use graphreel::server::GraphId;
 use graphreel::stream::StreamId;
-use graphreel::ticket::{Passed, ReplayReport, Ticket};
 use graphreel::sync::Arc;
+use graphreel::ticket::{Passed, ReplayReport, Ticket};
 
 use crate::batch::Scene;
 use crate::graph::Graph;
@@ -78,7 +78,8 @@ impl WgpuServer {
         check_pages(graph, &self.pages).map_err(refuse)?;
         if self.injected.before > 0 {
             self.injected.before -= 1;
-            let fault = || ServerError::DeviceFault { origin: "a replay".into(), reason: "injected before submit".into() };
+            let fault =
+                || ServerError::DeviceFault { origin: "a replay".into(), reason: "injected before submit".into() };
             return Err(refuse(fault()));
         }
         if graph.program.is_none() {
@@ -89,7 +90,8 @@ impl WgpuServer {
         let mut readback = None;
         if timed {
             let made = self.gpu.scoped(|| Stamps::new(&self.gpu, nodes));
-            let fault = |caught: crate::fault::Caught| caught.into_memory(&self.gpu.monitor, "timestamps", nodes as u64 * 16);
+            let fault =
+                |caught: crate::fault::Caught| caught.into_memory(&self.gpu.monitor, "timestamps", nodes as u64 * 16);
             stamps = made.map_err(fault).map_err(refuse)?;
             if stamps.is_some() {
                 readback = Some(self.staging.take(&self.gpu, nodes as u64 * 16).map_err(refuse)?);
@@ -129,7 +131,10 @@ impl WgpuServer {
             if self.injected.after > 0 {
                 self.injected.after -= 1;
                 let reason = "injected after submit".into();
-                return Err(Failed { error: ServerError::DeviceFault { origin: "a replay".into(), reason }, ran: true });
+                return Err(Failed {
+                    error: ServerError::DeviceFault { origin: "a replay".into(), reason },
+                    ran: true,
+                });
             }
         }
         self.pages.pool_mut().passed(self.submits.last());

@@ -8,19 +8,15 @@ use graphreel::capture::window;
 use graphreel::device::Monitor;
 use graphreel::error::{GraphOp, Result};
 use graphreel::kernel::Compiler;
-use graphreel::memory::{
-    Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport,
-};
+use graphreel::memory::{Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport};
 use graphreel::op::{Bytes, Op, check, check_range};
-use graphreel::server::{
-    CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, ParamUpdate, Sealed, WaitMode,
-};
+use graphreel::server::{CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, ParamUpdate, Sealed, WaitMode};
 use graphreel::stream::{SlotIndex, StreamId};
 use graphreel::sync::Arc;
-use graphreel::ticket::{Fence, Passed, Profile, ReplayReport, Ticket};
+use graphreel::ticket::{Fence, Profile, ReplayReport, Ticket};
 use graphreel::{Caps, Config, DeviceInfo, Server, ServerError};
 
-use crate::batch::{Batch, Scene};
+use crate::batch::Batch;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
 use crate::pages::Pages;
@@ -54,7 +50,10 @@ pub struct WgpuServer {
 
 impl std::fmt::Debug for WgpuServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WgpuServer").field("info", &self.gpu.info).field("graphs", &self.graphs.len()).finish_non_exhaustive()
+        f.debug_struct("WgpuServer")
+            .field("info", &self.gpu.info)
+            .field("graphs", &self.graphs.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -92,7 +91,8 @@ impl WgpuServer {
                 self.torn_down = true;
                 window::teardown(self, &lost);
                 self.graphs.clear();
-                drop(self.batch.close(&self.gpu.queue));
+                // wgpu may complain about a pass of a lost device; nobody needs to hear it.
+                let _ = self.gpu.scoped(|| drop(self.batch.close(&self.gpu.queue)));
             }
             return Err(lost);
         }
@@ -112,154 +112,16 @@ impl WgpuServer {
         self.forget_pages();
     }
 
+    /// Submit what is encoded, so that memory which was freed meanwhile can be used again; whether there was anything.
+    fn release_freed(&mut self) -> Result<bool> {
+        let held = self.batch.has_work();
+        self.submit_batch()?;
+        Ok(held)
+    }
+
     fn forget_pages(&mut self) {
         let removed = self.pages.take_removed();
         self.batch.groups.forget(&removed);
-    }
-
-    /// Submit what is encoded. A batch that wgpu refuses taints all that it would have written.
-    ///
-    /// # Errors
-    ///
-    /// `DeviceFault`, once; the device's loss.
-    pub(crate) fn submit_batch(&mut self) -> Result<()> {
-        self.submit_batch_into(None).map(|_| ())
-    }
-
-    /// As [`WgpuServer::submit_batch`], for a timed batch whose timestamps go to `readback`.
-    fn submit_batch_into(&mut self, readback: Option<&wgpu::Buffer>) -> Result<Option<(crate::timing::StampReader, u64)>> {
-        self.gpu.monitor.check()?;
-        if !self.batch.has_work() {
-            return Ok(None);
-        }
-        let gpu = self.gpu.clone();
-        let origin = "a batch of eager operations";
-        let mut outputs = Vec::new();
-        let closing = gpu.scoped(|| {
-            let closed = self.batch.close(&gpu.queue);
-            outputs = closed.outputs;
-            closed.tape.map(|tape| tape.finish(readback))
-        });
-        let finished = closing.map_err(|caught| caught.into_fault(&gpu.monitor, origin));
-        let submitted = finished.and_then(|finished| {
-            let (commands, stamps) = finished.unzip();
-            self.submits.submit(&gpu, commands, origin)?;
-            Ok(stamps.flatten())
-        });
-        self.counters.submits += 1;
-        self.pages.pool_mut().passed(self.submits.last());
-        if let Err(error) = &submitted {
-            gpu.faults.count();
-            for (id, range) in outputs {
-                self.book.ledger_mut().taint(id, range, error, None);
-            }
-        }
-        submitted
-    }
-
-    /// Run an admitted operation.
-    fn run(&mut self, stream: StreamId, op: &Op) -> Result<()> {
-        let scene = Scene { gpu: &self.gpu, pages: &self.pages, keep_all: !self.armed.is_empty() };
-        if let Err(error) = self.batch.encode(scene, op) {
-            self.book.failed(stream, op, &error);
-            return Err(error);
-        }
-        self.book.ran(op);
-        if matches!(op, Op::Launch(_) | Op::LaunchIndirect(_)) {
-            self.counters.launches += 1;
-        }
-        Ok(())
-    }
-
-    /// A failure that no call has answered with yet.
-    fn report(&mut self) -> Result<()> {
-        match self.unreported.pop_front().or_else(|| self.gpu.faults.take()) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
-    }
-
-    fn done<T: Send + 'static>(&self, value: T) -> Ticket<T> {
-        match self.submits.fence(None) {
-            Some(fence) => Ticket { fence, finish: Box::new(move |_| Ok(value)) },
-            None => Ticket::ready(value),
-        }
-    }
-
-    fn read_ranges(&mut self, ranges: &[BufferBinding]) -> Result<Ticket<Vec<Bytes>>> {
-        let here = self.gpu.info.id.0;
-        let mut total = 0u64;
-        let mut parts = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            check_range("read", range, self.gpu.info.id)?;
-            self.book.check_read(range)?;
-            let spot = self.pages.locate(range, here)?;
-            parts.push((spot, total));
-            total += spot.padded();
-        }
-        if total == 0 {
-            return Ok(Ticket::ready(Vec::new()));
-        }
-        let mut staging = self.staging.take(&self.gpu, total)?;
-        for (spot, at) in &parts {
-            let scene = Scene { gpu: &self.gpu, pages: &self.pages, keep_all: true };
-            self.batch.read(scene, spot, staging.buffer(), *at)?;
-        }
-        self.submit_batch()?;
-        let mapped = staging.map(total);
-        let fence = self.submits.fence(Some(mapped)).unwrap_or_else(|| Arc::new(Passed));
-        let wanted: Vec<(u64, u64)> = parts.iter().map(|(spot, at)| (*at, spot.bytes)).collect();
-        let monitor = self.gpu.monitor.clone();
-        let finish = move |_: &mut dyn Server| {
-            monitor.check()?;
-            staging.read(total, &wanted)
-        };
-        Ok(Ticket { fence, finish: Box::new(finish) })
-    }
-
-    fn profile_ops(&mut self, stream: StreamId, ops: &[Op]) -> Result<Ticket<Profile>> {
-        self.submit_batch()?;
-        let bytes = ops.len() as u64 * 16;
-        let made = self.gpu.scoped(|| crate::timing::Stamps::new(&self.gpu, ops.len()));
-        let stamps = made.map_err(|caught| caught.into_memory(&self.gpu.monitor, "timestamps", bytes))?;
-        let mut staging = match &stamps {
-            Some(_) => Some(self.staging.take(&self.gpu, bytes)?),
-            None => None,
-        };
-        if stamps.is_some() {
-            self.batch.begin_timed(crate::tape::Tape::new(&self.gpu.device, "graphreel profile", stamps));
-        }
-        let mut failed = None;
-        for op in ops {
-            let ran = check(op, &self.gpu.caps, self.gpu.info.id)
-                .and_then(|()| self.book.admit(stream, op))
-                .and_then(|_| self.run(stream, op));
-            if let Err(error) = ran {
-                failed = Some(error);
-                break;
-            }
-        }
-        let stamps = self.submit_batch_into(staging.as_ref().map(crate::staging::Staging::buffer));
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        let absent = crate::timing::StampReader::absent(ops.len());
-        match (stamps?, &mut staging) {
-            (Some((reader, bytes)), Some(buffer)) if bytes > 0 => {
-                let mapped = buffer.map(bytes);
-                let fence = self.submits.fence(Some(mapped)).unwrap_or_else(|| Arc::new(Passed));
-                let finish = move |_: &mut dyn Server| {
-                    let read = staging.as_ref().map(|staging| staging.read(bytes, &[(0, bytes)])).transpose()?;
-                    let (operations, total) = reader.read(read.as_ref().map_or(&[], |read| &read[0]));
-                    Ok(Profile { total, operations })
-                };
-                Ok(Ticket { fence, finish: Box::new(finish) })
-            }
-            _ => {
-                let (operations, total) = absent.read(&[]);
-                Ok(self.done(Profile { total, operations }))
-            }
-        }
     }
 }
 
@@ -293,7 +155,11 @@ impl Server for WgpuServer {
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
         let slot = self.book.slots().index_of(stream);
-        let placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)).and_then(|zero| match zero {
+        let mut placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        if matches!(placed, Err(ServerError::OutOfMemory(_))) && self.release_freed()? {
+            placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        }
+        let placed = placed.and_then(|zero| match zero {
             Some(spot) => self.batch.clear(&self.gpu, &self.pages, &spot),
             None => Ok(()),
         });
@@ -454,6 +320,9 @@ impl Server for WgpuServer {
     fn trim(&mut self) -> TrimReport {
         if self.enter().is_err() {
             return TrimReport::default();
+        }
+        if let Err(error) = self.release_freed() {
+            self.unreported.push_back(error);
         }
         self.staging.clear();
         let report = self.pages.trim();

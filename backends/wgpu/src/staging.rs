@@ -5,6 +5,7 @@ use graphreel::error::Result;
 use graphreel::op::Bytes;
 use graphreel::sync::{Arc, Mutex};
 
+use crate::fault::scoped;
 use crate::fence::Mapped;
 use crate::gpu::Gpu;
 
@@ -22,6 +23,7 @@ pub(crate) struct StagingPool(Arc<Mutex<Vec<wgpu::Buffer>>>);
 /// A staging buffer in use; it goes back when dropped, read or not.
 #[derive(Debug)]
 pub(crate) struct Staging {
+    device: wgpu::Device,
     buffer: Option<wgpu::Buffer>,
     mapped: Option<Arc<Mapped>>,
     pool: StagingPool,
@@ -47,7 +49,7 @@ impl StagingPool {
                 gpu.buffer("graphreel read", size, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?
             }
         };
-        Ok(Staging { buffer: Some(buffer), mapped: None, pool: self.clone() })
+        Ok(Staging { device: gpu.device.clone(), buffer: Some(buffer), mapped: None, pool: self.clone() })
     }
 
     /// Drop the free buffers.
@@ -66,7 +68,10 @@ impl Staging {
     pub(crate) fn map(&mut self, bytes: u64) -> Arc<Mapped> {
         let mapped = Arc::new(Mapped::default());
         let told = mapped.clone();
-        self.buffer().map_async(wgpu::MapMode::Read, 0..bytes, move |outcome| told.note(outcome.is_ok()));
+        let map = || self.buffer().map_async(wgpu::MapMode::Read, 0..bytes, move |outcome| told.note(outcome.is_ok()));
+        if scoped(&self.device, map).is_err() {
+            mapped.note(false);
+        }
         self.mapped = Some(mapped.clone());
         mapped
     }
@@ -92,7 +97,10 @@ impl Drop for Staging {
         let Some(buffer) = self.buffer.take() else { return };
         if self.mapped.is_some() {
             // Also ends a mapping that is still to come: a ticket may be dropped unread.
-            buffer.unmap();
+            let unmapped = scoped(&self.device, || buffer.unmap());
+            if unmapped.is_err() {
+                return;
+            }
         }
         let mut free = self.pool.0.lock();
         if free.len() < FREE_MAX && buffer.size() <= FREE_BYTES_MAX {

@@ -90,7 +90,14 @@ impl Tape {
     }
 
     /// Copy within one buffer, which wgpu refuses in one step, through `scratch`.
-    pub(crate) fn copy_within(&mut self, buffer: &wgpu::Buffer, from: u64, to: u64, bytes: u64, scratch: &wgpu::Buffer) {
+    pub(crate) fn copy_within(
+        &mut self,
+        buffer: &wgpu::Buffer,
+        from: u64,
+        to: u64,
+        bytes: u64,
+        scratch: &wgpu::Buffer,
+    ) {
         self.outside_pass(|encoder| {
             encoder.copy_buffer_to_buffer(buffer, from, scratch, 0, bytes);
             encoder.copy_buffer_to_buffer(scratch, 0, buffer, to, bytes);
@@ -104,7 +111,10 @@ impl Tape {
 
     /// The finished commands. A timed tape also copies its timestamps to `readback` (as many bytes as it answers), to be
     /// read as it answers.
-    pub(crate) fn finish(mut self, readback: Option<&wgpu::Buffer>) -> (wgpu::CommandBuffer, Option<(StampReader, u64)>) {
+    pub(crate) fn finish(
+        mut self,
+        readback: Option<&wgpu::Buffer>,
+    ) -> (wgpu::CommandBuffer, Option<(StampReader, u64)>) {
         self.end_pass();
         let stamps = self.stamps.take().map(|stamps| {
             let (resolved, bytes) = stamps.buffer();

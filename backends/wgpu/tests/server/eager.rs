@@ -161,7 +161,9 @@ fn kernels_that_do_not_fit_the_device_are_refused_with_a_reason() {
     let Some(rig) = rig() else { return };
     let compile = |source: &str| rig.server.compiler().compile(&Wgsl::new(source).into());
     let wide = format!("@compute @workgroup_size({}) fn f() {{}}", rig.server.caps().workgroup_invocations_max * 2);
-    for source in [wide.as_str(), "var<workgroup> a: array<u32, 9000000>; @compute @workgroup_size(1) fn f() { a[0] = 1u; }"] {
+    for source in
+        [wide.as_str(), "var<workgroup> a: array<u32, 9000000>; @compute @workgroup_size(1) fn f() { a[0] = 1u; }"]
+    {
         match compile(source) {
             Err(ServerError::InvalidKernel(error)) => {
                 assert!(matches!(error.problem, KernelProblem::Unsupported(_)), "{error}");

@@ -100,7 +100,10 @@ fn handles_of_another_device_are_refused() {
 #[test]
 fn an_applications_device_and_buffers_are_used_as_they_are() {
     let Some(own) = rig() else { return };
-    let (device, queue) = { let (device, queue) = own.server.raw_device(); (device.clone(), queue.clone()) };
+    let (device, queue) = {
+        let (device, queue) = own.server.raw_device();
+        (device.clone(), queue.clone())
+    };
     let server = WgpuServer::from_device(device.clone(), queue.clone(), Config::default()).expect("an adopted device");
     let mut rig = Rig { server, account: graphreel::Account::new("test", None) };
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
@@ -133,4 +136,62 @@ fn a_selection_that_nothing_meets_says_what_there_is() {
     assert!(error.to_string().contains(&found[0].info.name), "{error}");
     let software = found.iter().position(|summary| summary.info.kind == graphreel::DeviceKind::Software);
     assert!(software.is_none_or(|index| index + 1 == found.len()), "software comes last");
+}
+
+/// A rig over another one's device, and a wrapped buffer with the wgpu buffer behind it.
+fn wrapped() -> Option<(Rig, graphreel::memory::Handle, wgpu::Buffer)> {
+    let mut rig = rig()?;
+    let (device, _) = rig.server.raw_device();
+    let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+    let raw = device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false });
+    let handle = rig.server.wrap_buffer(OWNER, raw.clone()).expect("it has every usage");
+    Some((rig, handle, raw))
+}
+
+#[test]
+fn a_refused_batch_taints_what_it_would_have_written_and_nothing_else() {
+    let Some((mut rig, x, raw)) = wrapped() else { return };
+    let kernel = rig.kernel(SAXPY);
+    let (y, other) = (rig.upload(&[1.0f32; 4]), rig.upload(&[2.0f32; 4]));
+    assert_eq!(rig.read::<f32>(&y), [1.0; 4]);
+    rig.run(saxpy(&kernel, &x, &y, 1.0));
+    // The application breaks its word and destroys a buffer that queued work uses.
+    raw.destroy();
+    let fault = rig.server.sync(OWNER, WaitMode::Blocking).map(|_| ()).expect_err("wgpu refuses the batch");
+    assert!(matches!(fault, ServerError::DeviceFault { .. }), "{fault}");
+    assert!(rig.server.sync(OWNER, WaitMode::Blocking).is_ok(), "a fault is reported once");
+    assert!(matches!(rig.try_read::<f32>(&y.binding()), Err(ServerError::Tainted { .. })));
+    assert_eq!(rig.read::<f32>(&other), [2.0; 4]);
+    rig.write(&y, &[3.0f32; 4]);
+    rig.run(saxpy(&kernel, &other, &y, 1.0));
+    assert_eq!(rig.read::<f32>(&y), [5.0; 4]);
+    assert_eq!(rig.server.counters().device_faults, 1);
+}
+
+#[test]
+fn a_replay_that_wgpu_refuses_runs_nothing() {
+    // C-84: all or none.
+    let Some((mut rig, x, raw)) = wrapped() else { return };
+    let kernel = rig.kernel(SAXPY);
+    let y = rig.upload(&[1.0f32; 4]);
+    let graph = rig.capture(|rig| rig.run(saxpy(&kernel, &x, &y, 1.0))).expect("a graph");
+    rig.replay(&graph).expect("a replay");
+    raw.destroy();
+    assert!(matches!(rig.replay(&graph), Err(ServerError::DeviceFault { .. })));
+    assert!(matches!(rig.try_read::<f32>(&y.binding()), Err(ServerError::Tainted { .. })));
+    rig.write(&y, &[4.0f32; 4]);
+    assert_eq!(rig.read::<f32>(&y), [4.0; 4]);
+}
+
+#[test]
+fn limits_of_accounts_and_of_the_device_are_checked_before_wgpu() {
+    let Some(mut rig) = rig() else { return };
+    let small = graphreel::Account::new("small", Some(1 << 10));
+    let refused = rig.server.alloc(OWNER, 1 << 20, &small).map(|_| ()).expect_err("more than the account has");
+    assert!(matches!(refused, ServerError::OutOfMemory(_)), "{refused}");
+    for bytes in [0, u64::MAX] {
+        let refused = rig.server.alloc(OWNER, bytes, &rig.account).map(|_| ()).expect_err("no such size");
+        assert!(matches!(refused, ServerError::InvalidSize { .. }), "{refused}");
+    }
+    assert_eq!(small.used(), 0);
 }

@@ -43,7 +43,8 @@ pub(crate) fn rig() -> Option<Rig> {
 
 pub(crate) fn rig_with(options: Options) -> Option<Rig> {
     if adapters().is_empty() {
-        let required = std::env::var("GRAPHREEL_REQUIRE").is_ok_and(|names| names.split(',').any(|name| name == "wgpu"));
+        let required =
+            std::env::var("GRAPHREEL_REQUIRE").is_ok_and(|names| names.split(',').any(|name| name == "wgpu"));
         assert!(!required, "GRAPHREEL_REQUIRE names wgpu: {}", absence());
         eprintln!("skipped: {}", absence());
         return None;

@@ -150,7 +150,9 @@ registry! { $
     }
     loss {
         loss_while_idle,
-        loss_while_others_wait,
+        loss_while_reads_wait,
+        loss_while_a_thread_reads,
+        loss_while_replays_run,
         loss_inside_a_window,
         the_second_attempt_succeeds,
         the_loss_of_one_device_is_its_own,
