@@ -90,3 +90,49 @@ mod without_immediates {
 
     graphreel_testkit::conformance!(WithoutImmediates);
 }
+
+/// The kit's own rule for gaps, which needs a device to be tried: a line that says `Broken` goes when the test passes.
+mod expectations {
+    use super::*;
+    use graphreel_testkit::{Env, run};
+
+    struct AllBroken;
+
+    impl Fixture for AllBroken {
+        const NAME: &'static str = "wgpu";
+
+        fn open(config: Config) -> Opened {
+            Wgpu::open(config)
+        }
+
+        fn expect(_test: &str) -> Expect {
+            Expect::Broken("so that the rule is tried")
+        }
+
+        fn faults() -> Option<&'static dyn Faults> {
+            None
+        }
+    }
+
+    fn passes(_env: &Env) {}
+
+    fn fails(_env: &Env) {
+        panic!("as expected");
+    }
+
+    #[test]
+    fn a_broken_test_that_fails_is_as_listed() {
+        run::<AllBroken, _>("expectations::fails", fails);
+    }
+
+    #[test]
+    fn a_broken_test_that_passes_has_to_be_listed_no_more() {
+        if matches!(Wgpu::open(Config::default()), Opened::Absent(_)) {
+            return;
+        }
+        let ran = std::panic::catch_unwind(|| run::<AllBroken, _>("expectations::passes", passes));
+        let text = ran.expect_err("a pass of a broken test is a failure");
+        let text = text.downcast_ref::<String>().expect("a panic with a text");
+        assert!(text.contains("listed as broken") && text.contains("remove that line"), "{text}");
+    }
+}
