@@ -45,7 +45,6 @@ impl WgpuServer {
             Ok(stamps.flatten())
         });
         self.counters.submits += 1;
-        self.pages.pool_mut().passed(self.submits.last());
         if let Err(error) = &submitted {
             gpu.faults.count();
             for (id, range) in outputs {

@@ -7,24 +7,47 @@ use std::time::Duration;
 use graphreel::clock::{Clock, Deadline};
 use graphreel::device::Monitor;
 use graphreel::error::Result;
-use graphreel::sync::Arc;
+use graphreel::sync::{Arc, Condvar, Mutex, Weak};
 use graphreel::ticket::Fence;
 
 /// The longest that one wait in wgpu lasts: a loss elsewhere is seen after at most this.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// How far the device has come, as its callbacks tell.
+/// How far the device has come, and who waits in wgpu.
+///
+/// Waiting threads elect a leader, which waits in wgpu; the others wait for it. Two waits in wgpu at once can trip over each
+/// other there: one that times out just as another finds the queue empty panics (wgpu 30, `Device::maintain`), and drops
+/// callbacks unrun. Therefore a panic alone is no loss here, and every callback also tells by its drop.
 #[derive(Debug)]
 pub(crate) struct Progress {
     device: wgpu::Device,
     monitor: Arc<Monitor>,
     done: AtomicU64,
+    /// The submission that the leader waits for.
+    leader: Mutex<Option<u64>>,
+    moved: Condvar,
+}
+
+/// Tells of a submission's end when dropped, run or not: wgpu lets go of it only then, or when the device is gone.
+#[derive(Debug)]
+pub(crate) struct ToldAtEnd {
+    progress: Weak<Progress>,
+    serial: u64,
+}
+
+impl Drop for ToldAtEnd {
+    fn drop(&mut self) {
+        if let Some(progress) = self.progress.upgrade() {
+            progress.done.fetch_max(self.serial, Ordering::AcqRel);
+        }
+    }
 }
 
 impl Progress {
     /// Nothing done yet.
     pub(crate) fn new(device: wgpu::Device, monitor: Arc<Monitor>) -> Arc<Self> {
-        Arc::new(Self { device, monitor, done: AtomicU64::new(0) })
+        let (leader, moved) = (Mutex::new(None), Condvar::new());
+        Arc::new(Self { device, monitor, done: AtomicU64::new(0), leader, moved })
     }
 
     /// The last submission known to be done.
@@ -32,27 +55,44 @@ impl Progress {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Note that submission `serial`, and so each before it, is done.
-    pub(crate) fn note(&self, serial: u64) {
-        self.done.fetch_max(serial, Ordering::AcqRel);
+    /// For the callback of submission `serial`.
+    pub(crate) fn told_at_end(self: &Arc<Self>, serial: u64) -> ToldAtEnd {
+        ToldAtEnd { progress: Arc::downgrade(self), serial }
     }
 
-    /// Let wgpu run its callbacks without waiting, and free what finished work held.
+    /// Let wgpu run its callbacks without waiting, and free what finished work held. Left to the leader if there is one.
     pub(crate) fn poll(&self) {
-        self.poll_as(wgpu::PollType::Poll);
+        if self.leader.lock().is_none() {
+            self.poll_as(wgpu::PollType::Poll);
+        }
     }
 
-    /// True when what was waited for is done.
-    fn poll_as(&self, poll: wgpu::PollType) -> bool {
-        // wgpu panics when the driver reports the loss to a wait. By then it has called the lost callback and holds no
-        // lock, so the panic says nothing that the monitor does not.
-        match catch_unwind(AssertUnwindSafe(|| self.device.poll(poll))) {
-            Ok(Ok(status)) => !matches!(status, wgpu::PollStatus::Poll),
-            Ok(Err(_)) => false,
-            Err(_) => {
-                self.monitor.lose("the driver reported the loss of the device to a wait");
-                false
-            }
+    /// Wait for submission `serial`, or for something that another waiter cares about, but not longer than `slice`.
+    fn wait(&self, serial: u64, index: &wgpu::SubmissionIndex, slice: Duration) {
+        let mut leader = self.leader.lock();
+        // A leader that waits for earlier work comes back soon. One that waits for later work is no help.
+        if leader.is_some_and(|target| target <= serial) {
+            drop(self.moved.wait_timeout(leader, slice));
+            return;
+        }
+        let leads = leader.is_none();
+        if leads {
+            *leader = Some(serial);
+        }
+        drop(leader);
+        self.poll_as(wgpu::PollType::Wait { submission_index: Some(index.clone()), timeout: Some(slice) });
+        if leads {
+            *self.leader.lock() = None;
+        }
+        self.moved.notify_all();
+    }
+
+    fn poll_as(&self, poll: wgpu::PollType) {
+        let polled = catch_unwind(AssertUnwindSafe(|| drop(self.device.poll(poll))));
+        // wgpu also panics when the driver reports the loss to a wait; it has called the lost callback by then. A poll that
+        // does not wait tells a loss from two waits that met.
+        if polled.is_err() && catch_unwind(AssertUnwindSafe(|| drop(self.device.poll(wgpu::PollType::Poll)))).is_err() {
+            self.monitor.lose("the driver reported the loss of the device to a wait");
         }
     }
 }
@@ -62,9 +102,10 @@ impl Progress {
 pub(crate) struct Mapped(AtomicU8);
 
 impl Mapped {
-    /// Note how mapping went.
+    /// Note how mapping went. The first note counts.
     pub(crate) fn note(&self, ok: bool) {
-        self.0.store(if ok { 1 } else { 2 }, Ordering::Release);
+        // Only the first exchange finds 0, so a failure stays one.
+        let _ = self.0.compare_exchange(0, if ok { 1 } else { 2 }, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// `None` until it is known.
@@ -74,6 +115,28 @@ impl Mapped {
             1 => Some(true),
             _ => Some(false),
         }
+    }
+}
+
+/// Tells of a mapping's end, also when it is dropped unrun: then the bytes may be there, and reading them finds out.
+#[derive(Debug)]
+pub(crate) struct MappedAtEnd(Arc<Mapped>);
+
+impl MappedAtEnd {
+    /// For the callback of a mapping.
+    pub(crate) fn new(mapped: &Arc<Mapped>) -> Self {
+        Self(mapped.clone())
+    }
+
+    /// Note how mapping went.
+    pub(crate) fn note(self, ok: bool) {
+        self.0.note(ok);
+    }
+}
+
+impl Drop for MappedAtEnd {
+    fn drop(&mut self) {
+        self.0.note(true);
     }
 }
 
@@ -106,13 +169,10 @@ impl Fence for SubmitFence {
                 return Ok(false);
             }
             let slice = clock.remaining(deadline).map_or(SLICE, |left| left.min(SLICE));
-            let wait = wgpu::PollType::Wait { submission_index: Some(self.index.clone()), timeout: Some(slice) };
-            if self.progress.poll_as(wait) {
-                self.progress.note(self.serial);
-                if !self.passed_now() {
-                    // Another thread took the mapping's callback out of wgpu and is about to run it.
-                    std::thread::sleep(Duration::from_micros(50));
-                }
+            self.progress.wait(self.serial, &self.index, slice);
+            if self.progress.done() >= self.serial && !self.passed_now() {
+                // Another thread took the mapping's callback out of wgpu and is about to run it.
+                std::thread::sleep(Duration::from_micros(50));
             }
         }
     }

@@ -66,7 +66,7 @@ impl WgpuServer {
             ));
         }
         let bytes = buffer.size();
-        if bytes == 0 || bytes % wgpu::COPY_BUFFER_ALIGNMENT != 0 {
+        if bytes == 0 || !bytes.is_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT) {
             let problem = "a wrapped buffer's size is a multiple of 4".into();
             return Err(ServerError::InvalidSize { bytes, problem });
         }

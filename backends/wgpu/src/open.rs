@@ -11,6 +11,7 @@ use graphreel::{Caps, Config, DeviceInfo, ServerError};
 use crate::adapters::{Select, adapters, select};
 use crate::fault::{Faults, watch_errors, watch_loss};
 use crate::gpu::{Gpu, Queue};
+use crate::pages::PAGE_ALIGNMENT_MIN;
 use crate::pipeline::SCALAR_BYTES_MAX;
 use crate::scalars;
 use crate::server::WgpuServer;
@@ -98,8 +99,8 @@ fn caps(features: wgpu::Features, limits: &wgpu::Limits, allowed: Vec<Tier>) -> 
     caps.tiers = ours.into_iter().filter(|tier| allowed.contains(tier)).collect();
     caps.binding_alignment = u64::from(limits.min_storage_buffer_offset_alignment);
     caps.binding_bytes_max = limits.max_storage_buffer_binding_size / 4 * 4;
-    // What the pool can place: a size is rounded up to the alignment of slices.
-    let alignment = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
+    // What the pool hands out is a multiple of its alignment.
+    let alignment = u64::from(limits.min_storage_buffer_offset_alignment).max(PAGE_ALIGNMENT_MIN);
     caps.buffer_bytes_max = limits.max_buffer_size / alignment * alignment;
     caps.bindings_max = limits.max_storage_buffers_per_shader_stage;
     if features.contains(wgpu::Features::IMMEDIATES) {

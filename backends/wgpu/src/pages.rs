@@ -1,7 +1,7 @@
 //! Where memory lies: the pool's pages as wgpu buffers, and buffers of the application.
 //!
-//! The device has one in-order queue, so a freed slice is safe to reuse as soon as everything encoded so far is submitted:
-//! its next user runs later. No page is ever destroyed, only dropped, since `Buffer::destroy` would wait for wgpu's snatch
+//! The device has one in-order queue and one batch in call order, so a freed slice is free at once: whatever uses it next is
+//! encoded later and runs later, and host writes keep that order too (see the batch). No page is ever destroyed, only dropped, since `Buffer::destroy` would wait for wgpu's snatch
 //! lock, which every host wait holds. wgpu keeps a dropped buffer until its work is done.
 
 use std::collections::HashMap;
@@ -21,6 +21,9 @@ const WRAPPED_BIT: u64 = 1 << 63;
 /// Usage of a page, and what a wrapped buffer must have.
 pub(crate) const PAGE_USAGE: wgpu::BufferUsages =
     wgpu::BufferUsages::STORAGE.union(wgpu::BufferUsages::COPY_SRC).union(wgpu::BufferUsages::COPY_DST);
+
+/// The smallest alignment of slices, so that a program's offsets do not depend on the adapter.
+pub(crate) const PAGE_ALIGNMENT_MIN: u64 = 256;
 
 /// A place in a wgpu buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,12 +52,12 @@ pub(crate) struct Pages {
 impl Pages {
     /// No page yet.
     pub(crate) fn new(gpu: &Gpu, config: &Config) -> Self {
-        let alignment = u64::from(gpu.limits.min_storage_buffer_offset_alignment).max(256);
+        let alignment = u64::from(gpu.limits.min_storage_buffer_offset_alignment).max(PAGE_ALIGNMENT_MIN);
         let pool = Pool::new(PoolConfig {
             page_bytes: config.page_bytes.min(gpu.caps.buffer_bytes_max),
             slice_bytes_max: config.slice_bytes_max,
             alignment,
-            page_bytes_max: gpu.caps.buffer_bytes_max / alignment * alignment,
+            page_bytes_max: gpu.caps.buffer_bytes_max,
             limit: config.memory_limit,
         });
         Self { pool, buffers: HashMap::new(), allocations: 0, removed: Vec::new() }
@@ -146,12 +149,12 @@ impl Pages {
         self.buffers.get(&page).expect("a page lives as long as memory is located in it")
     }
 
-    /// The last handle on `id` is gone; its bytes are free once submission `fence` is made.
-    pub(crate) fn release(&mut self, id: ManagedMemoryId, fence: u64) {
+    /// The last handle on `id` is gone.
+    pub(crate) fn release(&mut self, id: ManagedMemoryId) {
         if self.buffers.contains_key(&(WRAPPED_BIT | id.0)) {
             self.remove(WRAPPED_BIT | id.0);
         } else {
-            self.pool.release(id, fence);
+            self.pool.release(id, 0);
         }
     }
 

@@ -137,7 +137,6 @@ impl WgpuServer {
                 });
             }
         }
-        self.pages.pool_mut().passed(self.submits.last());
         Ok(readback.zip(times).map(|(staging, (reader, bytes))| (staging, reader, bytes)))
     }
 

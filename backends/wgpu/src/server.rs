@@ -100,23 +100,14 @@ impl WgpuServer {
         Ok(())
     }
 
-    /// Take back memory whose last handle went. Its bytes are free once what is encoded so far is submitted: the queue runs
-    /// in order, so their next user comes later.
+    /// Take back memory whose last handle went.
     pub(crate) fn collect(&mut self) {
         self.service.drain_dropped(&mut self.dropped);
-        let fence = self.submits.last() + u64::from(self.batch.has_work());
         for id in self.dropped.drain(..) {
-            self.pages.release(id, fence);
+            self.pages.release(id);
             self.book.ledger_mut().freed(id);
         }
         self.forget_pages();
-    }
-
-    /// Submit what is encoded, so that memory which was freed meanwhile can be used again; whether there was anything.
-    fn release_freed(&mut self) -> Result<bool> {
-        let held = self.batch.has_work();
-        self.submit_batch()?;
-        Ok(held)
     }
 
     fn forget_pages(&mut self) {
@@ -155,11 +146,7 @@ impl Server for WgpuServer {
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
         let slot = self.book.slots().index_of(stream);
-        let mut placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
-        if matches!(placed, Err(ServerError::OutOfMemory(_))) && self.release_freed()? {
-            placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
-        }
-        let placed = placed.and_then(|zero| match zero {
+        let placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)).and_then(|zero| match zero {
             Some(spot) => self.batch.clear(&self.gpu, &self.pages, &spot),
             None => Ok(()),
         });
@@ -320,9 +307,6 @@ impl Server for WgpuServer {
     fn trim(&mut self) -> TrimReport {
         if self.enter().is_err() {
             return TrimReport::default();
-        }
-        if let Err(error) = self.release_freed() {
-            self.unreported.push_back(error);
         }
         self.staging.clear();
         let report = self.pages.trim();

@@ -6,7 +6,7 @@ use graphreel::op::Bytes;
 use graphreel::sync::{Arc, Mutex};
 
 use crate::fault::scoped;
-use crate::fence::Mapped;
+use crate::fence::{Mapped, MappedAtEnd};
 use crate::gpu::Gpu;
 
 /// The smallest staging buffer.
@@ -67,7 +67,7 @@ impl Staging {
     /// Ask for the first `bytes` once the work submitted so far is done.
     pub(crate) fn map(&mut self, bytes: u64) -> Arc<Mapped> {
         let mapped = Arc::new(Mapped::default());
-        let told = mapped.clone();
+        let told = MappedAtEnd::new(&mapped);
         let map = || self.buffer().map_async(wgpu::MapMode::Read, 0..bytes, move |outcome| told.note(outcome.is_ok()));
         if scoped(&self.device, map).is_err() {
             mapped.note(false);

@@ -25,11 +25,6 @@ impl Submits {
         Self { progress, last: 0, flying: VecDeque::new(), flying_max: flying_max.max(1) as u64 }
     }
 
-    /// The last submission's number.
-    pub(crate) const fn last(&self) -> u64 {
-        self.last
-    }
-
     /// Submit `commands`, and host writes queued before them.
     ///
     /// # Errors
@@ -46,12 +41,8 @@ impl Submits {
             gpu.scoped(|| gpu.queue.submit(commands)).map_err(|caught| caught.into_fault(&gpu.monitor, origin))?;
         gpu.monitor.check()?;
         self.last += 1;
-        let (progress, serial) = (Arc::downgrade(&self.progress), self.last);
-        gpu.queue.on_submitted_work_done(move || {
-            if let Some(progress) = progress.upgrade() {
-                progress.note(serial);
-            }
-        });
+        let told = self.progress.told_at_end(self.last);
+        gpu.queue.on_submitted_work_done(move || drop(told));
         let done = self.progress.done();
         // The last one stays: a fence on it is made from its index.
         while self.flying.front().is_some_and(|(serial, _)| *serial <= done) {

@@ -102,6 +102,7 @@ registry! { $
         wgsl_that_is_not_valid,
         entry_points_that_are_not_there,
         overrides_that_do_not_fit,
+        kernels_beyond_the_device,
         ranges_that_do_not_fit,
         sizes_that_cannot_be_allocated,
         more_bytes_than_the_devices_limit,
@@ -273,6 +274,8 @@ registry! { $
         a_taint_is_seen_on_every_stream,
         a_tainted_input_dooms_a_window,
         a_read_names_its_own_buffer,
+        a_failure_passed_on_does_not_grow,
+        an_outside_writer_releases,
     }
     waits {
         a_deadline_ends_the_wait_only,
