@@ -42,6 +42,7 @@ pub mod neighbours;
 pub mod ordering;
 pub mod params;
 pub mod peers;
+pub mod random;
 pub mod replay;
 pub mod taint;
 pub mod waits;
@@ -77,6 +78,10 @@ registry! { $
         plain_handles_inside_are_refused_by_name,
         a_running_closure_taxes_nobody,
         captures_on_many_threads_are_apart,
+    }
+    random {
+        random_programs_give_the_models_bytes,
+        random_programs_give_the_models_bytes_in_tight_bounds,
     }
     destruction {
         a_graph_dropped_in_flight_finishes,
