@@ -120,7 +120,8 @@ pub fn open_with(select: &Select, config: Config) -> Result<Device> {
     let (wanted, by_variable) = resolve(select, std::env::var("GRAPHREEL_DEVICE").ok())?;
     let mut found: Vec<Candidate> = BACKENDS.into_iter().flat_map(candidates).collect();
     let infos: Vec<DeviceInfo> = found.iter().map(|candidate| candidate.info.clone()).collect();
-    let (index, mut why) = choose(&infos, &wanted)?;
+    let chosen = choose(&infos, &wanted);
+    let (index, mut why) = if by_variable { chosen.map_err(blame_variable)? } else { chosen? };
     if by_variable {
         why.push_str(", which GRAPHREEL_DEVICE holds");
     }
@@ -140,6 +141,16 @@ fn resolve(select: &Select, variable: Option<String>) -> Result<(Select, bool)> 
             Ok((wanted, true))
         }
         (select, _) => Ok((select.clone(), false)),
+    }
+}
+
+/// The same refusal, saying that it was the variable that asked.
+fn blame_variable(error: ServerError) -> ServerError {
+    match error {
+        ServerError::Unsupported { what, why } => {
+            ServerError::unsupported(format!("{what}, which GRAPHREEL_DEVICE holds,"), why)
+        }
+        other => other,
     }
 }
 

@@ -43,6 +43,21 @@ fn devices_tell_what_they_can_do() {
 }
 
 #[test]
+fn a_device_that_the_variable_asks_for_and_is_absent_is_told() {
+    if !has_wgpu("a_device_that_the_variable_asks_for_and_is_absent_is_told") {
+        return;
+    }
+    let mut command = graphreel(&["bench", "--workload", "chain", "--nodes", "1"]);
+    command.env("GRAPHREEL_DEVICE", "index:99");
+    let Run { code, stderr, .. } = run(command);
+    assert_eq!(code, Some(1));
+    assert!(
+        stderr.contains("index:99, which GRAPHREEL_DEVICE holds") && stderr.contains("the devices are: 0 "),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn json_goes_to_a_file_and_the_text_stays() {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let path = folder.path().join("devices.json");

@@ -50,3 +50,18 @@ fn no_entry_is_listed_twice() {
     entries.dedup();
     assert!(all > 0 && entries.len() == all);
 }
+
+/// A machine that is to have the backend says so by `GRAPHREEL_REQUIRE`: there, absence fails instead of skipping.
+#[test]
+fn what_is_required_and_absent_fails() {
+    let with = |required: &str| {
+        let mut again = std::process::Command::new(std::env::current_exe().expect("a test has an executable"));
+        again.args(["--exact", "what_is_absent_does_not_run"]).env("GRAPHREEL_REQUIRE", required);
+        again.output().expect("the test can run itself")
+    };
+    assert!(with("").status.success());
+    assert!(with("somewhere, else").status.success());
+    let refused = with("somewhere, nowhere");
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("GRAPHREEL_REQUIRE names nowhere, which is absent"));
+}

@@ -78,6 +78,39 @@ pub fn overrides_that_do_not_fit(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// Kernels beyond what the device can run: too large a workgroup, too much workgroup memory, too many bindings, and
+/// scalars beyond the bound of all devices.
+pub fn kernels_beyond_the_device(env: &Env) {
+    let caps = env.device.caps();
+    let body = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;";
+    let wide = caps.workgroup_invocations_max + 1;
+    let memory = caps.workgroup_bytes_max / 4 + 1;
+    let mut sources = vec![
+        format!("{body}\n@compute @workgroup_size({wide}) fn too_wide() {{ b[0] = 1u; }}"),
+        format!(
+            "{body}\nvar<workgroup> w: array<u32, {memory}>;\n\
+             @compute @workgroup_size(1) fn too_much() {{ w[b[0]] = 1u; b[1] = w[b[2]]; }}"
+        ),
+        format!(
+            "struct S {{ v: array<vec4<u32>, 9> }}\nvar<immediate> too_many_scalars: S;\n{body}\n\
+             @compute @workgroup_size(1) fn scalars() {{ b[0] = too_many_scalars.v[8].x; }}"
+        ),
+    ];
+    if caps.bindings_max < 64 {
+        let all = 0..=caps.bindings_max;
+        let declare = |index| format!("@group(0) @binding({index}) var<storage, read_write> b{index}: array<u32>;\n");
+        let declared: String = all.clone().map(declare).collect();
+        let uses: String = all.map(|index| format!("b{index}[0] = 1u; ")).collect();
+        sources.push(format!("{declared}@compute @workgroup_size(1) fn too_many_bindings() {{ {uses} }}"));
+    }
+    for source in sources {
+        let error = failure(env.device.kernel(source.as_str()));
+        assert!(matches!(error, ServerError::InvalidKernel(_)), "{error:?}\n{source}");
+        says(&error, &["too_"]);
+    }
+    env.assert_usable(&env.device.stream());
+}
+
 /// Slices, reads and writes outside their buffer, empty, or between words.
 pub fn ranges_that_do_not_fit(env: &Env) -> Result<()> {
     let buffer = env.buffer(&[1; 16]);

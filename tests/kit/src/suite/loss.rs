@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use graphreel::{Config, Device, Grid, Result, ServerError};
 use pollster::block_on;
 
-use super::waits::long_replay;
+use super::waits::{long_eager, long_replay};
 use crate::env::{PATIENCE, assert_works, failure, kernel_on, says};
-use crate::{Env, kernels};
+use crate::{Env, Faults, kernels};
 
 /// The bound on a wait after the loss.
 const BOUND: Duration = Duration::from_secs(1);
@@ -63,37 +63,66 @@ pub fn loss_while_idle(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// D61, during: threads that block in a read, a sync and a replay's end, and futures, all end within a second.
-pub fn loss_while_others_wait(env: &Env) -> Result<()> {
-    let Some(faults) = env.faults() else { return Ok(()) };
-    let (buffer, done) = long_replay(&env.device)?;
+/// A wait on a thread of its own.
+type Wait<'a> = Box<dyn FnOnce() -> Result<()> + Send + 'a>;
+
+/// Start `waits`, lose the device while they wait, and check that each ends within the bound and says why.
+fn end_by_loss(faults: &dyn Faults, device: &Device, waits: Vec<Wait<'_>>) {
     let (ended, ends) = mpsc::channel();
-    let read = buffer.read_async::<u32>()?;
+    let count = waits.len();
     thread::scope(|scope| {
-        let waits: [Box<dyn FnOnce() -> Result<()> + Send>; 5] = [
-            Box::new(|| buffer.read::<u32>().map(drop)),
-            Box::new(|| env.device.new_stream().read::<u32>(&buffer).map(drop)),
-            Box::new(|| done.wait().map(drop)),
-            Box::new(|| block_on(done.clone().into_future()).map(drop)),
-            Box::new(|| block_on(read).map(drop)),
-        ];
-        let count = waits.len();
         for wait in waits {
             let ended = ended.clone();
             scope.spawn(move || ended.send((wait(), Instant::now())));
         }
-        // All of them are in their wait, or will find the loss when they get there: both have to end.
-        thread::sleep(Duration::from_millis(5));
-        faults.lose(&env.device);
+        // Each is in its wait by now, or finds the loss when it gets there: both have to end.
+        thread::sleep(Duration::from_millis(20));
+        assert!(ends.try_recv().is_err(), "the work was done before the loss: make it longer");
+        faults.lose(device);
         let start = Instant::now();
         for _ in 0..count {
             let (answer, at) = ends.recv_timeout(PATIENCE).expect("a wait never ended after the loss");
-            if let Err(error) = answer {
-                assert!(error.is_device_lost(), "{error:?}");
-            }
+            lost(answer);
             assert!(at.saturating_duration_since(start) < BOUND, "a wait ended {:?} late", at - start);
         }
     });
+}
+
+/// D61, during: a read that is awaited, and a sync behind it, end within a second.
+pub fn loss_while_reads_wait(env: &Env) -> Result<()> {
+    let Some(faults) = env.faults() else { return Ok(()) };
+    let buffer = long_eager(&env.device)?;
+    // One submission holds the work and this read; a second read would be another one, and could wait in its call.
+    let awaited = buffer.read_async::<u32>()?;
+    let device = &env.device;
+    end_by_loss(faults, device, vec![Box::new(|| block_on(awaited).map(drop)), Box::new(|| device.sync())]);
+    every_call_answers_the_loss(&env.device, &buffer);
+    Ok(())
+}
+
+/// D61, during: a thread that blocks in a read ends within a second.
+pub fn loss_while_a_thread_reads(env: &Env) -> Result<()> {
+    let Some(faults) = env.faults() else { return Ok(()) };
+    let buffer = long_eager(&env.device)?;
+    end_by_loss(faults, &env.device, vec![Box::new(|| buffer.read::<u32>().map(drop))]);
+    every_call_answers_the_loss(&env.device, &buffer);
+    Ok(())
+}
+
+/// D61, during: threads that wait for a replay's end or for a stream, blocking or as futures, end within a second.
+pub fn loss_while_replays_run(env: &Env) -> Result<()> {
+    let Some(faults) = env.faults() else { return Ok(()) };
+    let (buffer, done) = long_replay(&env.device)?;
+    let (stream, pending) = (env.device.stream(), env.device.stream().sync_async()?);
+    let waits: Vec<Wait<'_>> = vec![
+        Box::new(|| done.wait().map(drop)),
+        Box::new(|| done.clone().wait_for(PATIENCE).map(drop)),
+        Box::new(|| block_on(done.clone().into_future()).map(drop)),
+        Box::new(|| stream.sync()),
+        Box::new(|| block_on(pending)),
+    ];
+    end_by_loss(faults, &env.device, waits);
+    lost(done.wait());
     every_call_answers_the_loss(&env.device, &buffer);
     Ok(())
 }

@@ -248,14 +248,16 @@ pub fn launches_recorded_after_a_warmup_survive_eager_churn(env: &Env) -> Result
     Ok(())
 }
 
-/// XC-26 (C-69, C-70): a recording after a warmup of the same work asks the driver for nothing, and priming ends at begin.
+/// XC-26 (C-69, C-70): a recording after a warmup of the same work asks the driver for nothing, whatever other streams
+/// allocate in between.
 pub fn a_warmed_up_recording_asks_the_driver_for_no_memory(env: &Env) -> Result<()> {
     let device = &env.device;
     let (succ, mul2) = (env.kernel(SUCC), env.kernel(kernels::MUL2));
     let (owner, _) = env.folded();
     let (input, output) = (words(device, 1)?, blank(device)?);
+    let sizes = [N * 4, 300 * KIB, 6 * MIB];
     let work = || -> Result<()> {
-        for bytes in [N * 4, 300 * KIB, 6 * MIB] {
+        for bytes in sizes {
             let between = {
                 // Allocations follow the stream that is current.
                 let _pin = owner.id().pin();
@@ -267,9 +269,18 @@ pub fn a_warmed_up_recording_asks_the_driver_for_no_memory(env: &Env) -> Result<
         }
         Ok(())
     };
+    // Another stream that wants the same sizes, and a trim, take nothing of what the warmup left for the recording.
+    let elsewhere = || {
+        let held = sizes.into_iter().map(|bytes| device.alloc(bytes)).collect::<Result<Vec<_>>>();
+        device.trim();
+        held
+    };
     owner.graph_prepare()?;
     work()?;
+    device.sync()?;
+    let _held = elsewhere()?;
     owner.begin_capture()?;
+    let _held_too = elsewhere()?;
     let before = device.counters().driver_allocations;
     work()?;
     assert_eq!(device.counters().driver_allocations, before, "the window found its memory in the pool");

@@ -42,6 +42,7 @@ pub mod neighbours;
 pub mod ordering;
 pub mod params;
 pub mod peers;
+pub mod random;
 pub mod replay;
 pub mod taint;
 pub mod waits;
@@ -78,6 +79,10 @@ registry! { $
         a_running_closure_taxes_nobody,
         captures_on_many_threads_are_apart,
     }
+    random {
+        random_programs_give_the_models_bytes,
+        random_programs_give_the_models_bytes_in_tight_bounds,
+    }
     destruction {
         a_graph_dropped_in_flight_finishes,
         a_buffer_dropped_in_flight_is_reused_after_its_work,
@@ -97,6 +102,7 @@ registry! { $
         wgsl_that_is_not_valid,
         entry_points_that_are_not_there,
         overrides_that_do_not_fit,
+        kernels_beyond_the_device,
         ranges_that_do_not_fit,
         sizes_that_cannot_be_allocated,
         more_bytes_than_the_devices_limit,
@@ -150,7 +156,9 @@ registry! { $
     }
     loss {
         loss_while_idle,
-        loss_while_others_wait,
+        loss_while_reads_wait,
+        loss_while_a_thread_reads,
+        loss_while_replays_run,
         loss_inside_a_window,
         the_second_attempt_succeeds,
         the_loss_of_one_device_is_its_own,
@@ -266,6 +274,8 @@ registry! { $
         a_taint_is_seen_on_every_stream,
         a_tainted_input_dooms_a_window,
         a_read_names_its_own_buffer,
+        a_failure_passed_on_does_not_grow,
+        an_outside_writer_releases,
     }
     waits {
         a_deadline_ends_the_wait_only,

@@ -252,3 +252,33 @@ pub fn a_read_names_its_own_buffer(env: &Env) -> Result<()> {
     assert_eq!(good.read::<u32>()?, [1; 64]);
     Ok(())
 }
+
+/// A failure that is passed on for ever is still one failure: its text does not grow, and dropping it is no deep matter.
+pub fn a_failure_passed_on_does_not_grow(env: &Env) -> Result<()> {
+    let (mut from, mut to) = (env.buffer(&[1; 64]), env.buffer(&[2; 64]));
+    spoil(env, &[&from])?;
+    let first = failure(from.read::<u32>()).to_string();
+    for _ in 0..20_000 {
+        to.fill(3)?;
+        failure(to.copy_from(&from));
+        std::mem::swap(&mut from, &mut to);
+    }
+    let last = failure(from.read::<u32>()).to_string();
+    assert!(last.len() < 4 * first.len(), "{} bytes of text became {}", first.len(), last.len());
+    says(&failure(from.read::<u32>()), &["graph_abort:", &from.memory_id().to_string()]);
+    from.fill(4)?;
+    assert_eq!(from.read::<u32>()?, [4; 64]);
+    Ok(())
+}
+
+/// A writer outside Graphreel makes bytes readable as a write does.
+pub fn an_outside_writer_releases(env: &Env) -> Result<()> {
+    let (tainted, never) = (env.buffer(&[1; 64]), env.unwritten(64));
+    spoil(env, &[&tainted])?;
+    tainted.slice(0..128)?.external_write()?;
+    assert_eq!(tainted.slice(0..128)?.read::<u32>()?, [1; 32], "the bytes are what the device holds");
+    comes_from_spoil(&failure(tainted.read::<u32>()));
+    never.external_write()?;
+    assert_eq!(never.read::<u32>()?.len(), 64);
+    Ok(())
+}

@@ -13,6 +13,15 @@ use crate::{Env, kernels};
 const ROUNDS: u32 = 60_000;
 const NODES: usize = 8;
 
+/// Eager work that takes as long as [`long_replay`], and the buffer that it changes. A read that follows is a submission
+/// with it: some software drivers let a submission wait in the call until the one before it is done.
+pub(crate) fn long_eager(device: &Device) -> Result<Buffer> {
+    let spin = kernel_on(device, kernels::SPIN);
+    let buffer = device.upload(&[1u32; 1024])?;
+    (0..NODES).try_for_each(|_| device.launch(&spin, Grid::groups(16), (&buffer, ROUNDS)))?;
+    Ok(buffer)
+}
+
 /// A replay that takes a while (some 5 * 10^8 steps in all), and the buffer that it changes.
 pub(crate) fn long_replay(device: &Device) -> Result<(Buffer, Done)> {
     let spin = kernel_on(device, kernels::SPIN);
@@ -22,7 +31,7 @@ pub(crate) fn long_replay(device: &Device) -> Result<(Buffer, Done)> {
     Ok((buffer, graph.replay()?))
 }
 
-/// What [`long_replay`] leaves in each word.
+/// What [`long_replay`] and [`long_eager`] leave in each word.
 fn spun() -> u32 {
     (0..ROUNDS as usize * NODES).fold(1u32, |word, _| word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
 }
@@ -51,7 +60,7 @@ pub fn a_deadline_ends_the_wait_only(env: &Env) -> Result<()> {
 
 /// A read that times out can be waited for again; its answer can be taken once.
 pub fn a_read_can_be_waited_for_again(env: &Env) -> Result<()> {
-    let (buffer, _done) = long_replay(&env.device)?;
+    let buffer = long_eager(&env.device)?;
     let mut read = buffer.read_async::<u32>()?;
     assert!(!read.is_ready());
     timed_out(read.wait_for(Duration::from_micros(1)), "a read");
@@ -65,6 +74,7 @@ pub fn a_read_can_be_waited_for_again(env: &Env) -> Result<()> {
 pub fn plain_reads_and_syncs_wait(env: &Env) -> Result<()> {
     let (buffer, _done) = long_replay(&env.device)?;
     assert_eq!(buffer.read::<u32>()?, [spun(); 1024]);
+    assert_eq!(long_eager(&env.device)?.read::<u32>()?, [spun(); 1024]);
     let (_buffer, done) = long_replay(&env.device)?;
     let stream = env.device.stream();
     timed_out(stream.sync_for(Duration::from_micros(1)), "a sync");
@@ -76,10 +86,12 @@ pub fn plain_reads_and_syncs_wait(env: &Env) -> Result<()> {
 /// `Config::wait_max` bounds a wait that names no deadline, and the work is unharmed.
 pub fn a_configured_bound_ends_plain_waits(env: &Env) -> Result<()> {
     let device = env.open(Config { wait_max: Duration::from_millis(1), ..Config::default() });
-    let (buffer, done) = long_replay(&device)?;
-    timed_out(buffer.read::<u32>(), "a read");
+    let (_buffer, done) = long_replay(&device)?;
     timed_out(done.wait(), "a replay");
+    timed_out(device.sync(), "a sync");
     done.wait_for(PATIENCE)?;
+    let buffer = long_eager(&device)?;
+    timed_out(buffer.read::<u32>(), "a read");
     let mut read = buffer.read_async::<u32>()?;
     assert_eq!(read.wait_for(PATIENCE)?, [spun(); 1024]);
     Ok(())
@@ -90,7 +102,10 @@ pub fn answers_can_be_awaited(env: &Env) -> Result<()> {
     let (buffer, done) = long_replay(&env.device)?;
     let stream = env.device.stream();
     let (words, again) = block_on(async {
-        let read = stream.read_async::<u32>(&buffer)?;
+        stream.sync_async()?.await?;
+        let eager = long_eager(&env.device)?;
+        let read = stream.read_async::<u32>(&eager)?;
+        assert!(!read.is_ready());
         let report = done.clone().await?;
         assert_eq!(report, done.clone().await?);
         stream.sync_async()?.await?;
