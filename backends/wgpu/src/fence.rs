@@ -80,20 +80,24 @@ impl Progress {
             *leader = Some(serial);
         }
         drop(leader);
-        self.poll_as(wgpu::PollType::Wait { submission_index: Some(index.clone()), timeout: Some(slice) });
+        if self.poll_as(wgpu::PollType::Wait { submission_index: Some(index.clone()), timeout: Some(slice) }) {
+            self.done.fetch_max(serial, Ordering::AcqRel);
+        }
         if leads {
             *self.leader.lock() = None;
         }
         self.moved.notify_all();
     }
 
-    fn poll_as(&self, poll: wgpu::PollType) {
-        let polled = catch_unwind(AssertUnwindSafe(|| drop(self.device.poll(poll))));
+    /// True when what was to be waited for is done.
+    fn poll_as(&self, poll: wgpu::PollType) -> bool {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.device.poll(poll)));
         // wgpu also panics when the driver reports the loss to a wait; it has called the lost callback by then. A poll that
         // does not wait tells a loss from two waits that met.
         if polled.is_err() && catch_unwind(AssertUnwindSafe(|| drop(self.device.poll(wgpu::PollType::Poll)))).is_err() {
             self.monitor.lose("the driver reported the loss of the device to a wait");
         }
+        matches!(polled, Ok(Ok(wgpu::PollStatus::WaitSucceeded | wgpu::PollStatus::QueueEmpty)))
     }
 }
 

@@ -53,8 +53,8 @@ impl WgpuServer {
     ///
     /// # Errors
     ///
-    /// `Unsupported` naming a missing usage; `InvalidSize` when its size is not a multiple of 4; `ForeignHandle`-like
-    /// `DeviceFault` when it belongs to another device; the device's loss.
+    /// `Unsupported` naming a missing usage; `InvalidSize` when its size is not a multiple of 4; `DeviceFault` with wgpu's
+    /// text when it belongs to another device; the device's loss.
     pub fn wrap_buffer(&mut self, stream: StreamId, buffer: wgpu::Buffer) -> Result<Handle> {
         self.enter()?;
         let missing = PAGE_USAGE - buffer.usage();

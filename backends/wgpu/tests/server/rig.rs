@@ -41,6 +41,7 @@ pub(crate) fn rig() -> Option<Rig> {
     rig_with(Options::default())
 }
 
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 pub(crate) fn rig_with(options: Options) -> Option<Rig> {
     if adapters().is_empty() {
         let required =
