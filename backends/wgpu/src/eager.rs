@@ -1,18 +1,21 @@
 //! The eager calls: running operations, submitting the batch, reading back, timing.
 
-use graphreel::Server;
 use graphreel::error::Result;
 use graphreel::memory::BufferBinding;
 use graphreel::op::{Bytes, Op, check, check_range};
 use graphreel::stream::StreamId;
 use graphreel::sync::Arc;
 use graphreel::ticket::{Passed, Profile, Ticket};
+use graphreel::{Server, ServerError};
 
 use crate::batch::Scene;
 use crate::server::WgpuServer;
 use crate::staging::Staging;
 use crate::tape::Tape;
 use crate::timing::{StampReader, Stamps};
+
+/// Failures kept for the next flush or sync.
+const UNREPORTED_MAX: usize = 32;
 
 impl WgpuServer {
     /// Submit what is encoded. A batch that wgpu refuses taints all that it would have written.
@@ -44,7 +47,6 @@ impl WgpuServer {
             self.submits.submit(&gpu, commands, origin)?;
             Ok(stamps.flatten())
         });
-        self.counters.submits += 1;
         if let Err(error) = &submitted {
             gpu.faults.count();
             for (id, range) in outputs {
@@ -66,6 +68,14 @@ impl WgpuServer {
             self.counters.launches += 1;
         }
         Ok(())
+    }
+
+    /// Keep a failure for the next flush or sync; the oldest leave first, since each is also kept as taint.
+    pub(crate) fn report_later(&mut self, error: ServerError) {
+        if self.unreported.len() == UNREPORTED_MAX {
+            self.unreported.pop_front();
+        }
+        self.unreported.push_back(error);
     }
 
     /// A failure that no call has answered with yet.

@@ -53,7 +53,7 @@ impl WgpuServer {
             && let Err(error) = self.submit_batch()
         {
             self.gpu.monitor.check()?;
-            self.unreported.push_back(error);
+            self.report_later(error);
         }
         let _ = self.book.admit_replay(stream, &graph.claims)?;
         match self.run_program(graph, timed) {
@@ -127,7 +127,6 @@ impl WgpuServer {
                 self.submits.submit(gpu, [commands], "a replay")
             });
             submitted.map_err(|error| Failed { error, ran })?;
-            self.counters.submits += 1;
             if self.injected.after > 0 {
                 self.injected.after -= 1;
                 let reason = "injected after submit".into();

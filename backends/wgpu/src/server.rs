@@ -116,6 +116,17 @@ impl WgpuServer {
     }
 }
 
+impl Drop for WgpuServer {
+    /// Queued work was accepted, and may write an application's buffers: it is handed to the device, without waiting for it.
+    fn drop(&mut self) {
+        if self.gpu.monitor.lost().is_none()
+            && let Err(error) = self.submit_batch()
+        {
+            tracing::warn!(%error, "the last batch of a dropped device was refused");
+        }
+    }
+}
+
 impl Server for WgpuServer {
     fn info(&self) -> DeviceInfo {
         self.gpu.info.clone()
@@ -317,6 +328,7 @@ impl Server for WgpuServer {
 
     fn counters(&self) -> Counters {
         Counters {
+            submits: self.submits.count(),
             tainted_skips: self.book.tainted_skips(),
             device_faults: self.gpu.faults.seen(),
             driver_allocations: self.pages.allocations(),

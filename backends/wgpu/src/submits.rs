@@ -25,6 +25,11 @@ impl Submits {
         Self { progress, last: 0, flying: VecDeque::new(), flying_max: flying_max.max(1) as u64 }
     }
 
+    /// Submissions so far.
+    pub(crate) const fn count(&self) -> u64 {
+        self.last
+    }
+
     /// Submit `commands`, and host writes queued before them.
     ///
     /// # Errors

@@ -195,3 +195,24 @@ fn limits_of_accounts_and_of_the_device_are_checked_before_wgpu() {
     }
     assert_eq!(small.used(), 0);
 }
+
+#[test]
+fn queued_work_reaches_an_applications_buffer_when_the_device_handle_is_dropped() {
+    let Some((mut rig, x, raw)) = wrapped() else { return };
+    let (device, queue) = {
+        let (device, queue) = rig.server.raw_device();
+        (device.clone(), queue.clone())
+    };
+    rig.run(Op::Fill { dst: x.binding().into(), word: 77 });
+    drop(rig);
+    let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+    let read = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
+    let read = device.create_buffer(&read);
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    encoder.copy_buffer_to_buffer(&raw, 0, &read, 0, 16);
+    queue.submit([encoder.finish()]);
+    read.map_async(wgpu::MapMode::Read, .., |outcome| outcome.expect("a mapping"));
+    device.poll(wgpu::PollType::wait_indefinitely()).expect("the device is there");
+    let words: Vec<u32> = bytemuck::pod_collect_to_vec(&read.get_mapped_range(..).expect("mapped"));
+    assert_eq!(words, [77; 4]);
+}
