@@ -106,6 +106,25 @@ impl Baseline {
     /// What wgpu says, as text.
     pub(crate) fn run(&self, cut: usize) -> Result<Run, String> {
         let stopwatch = Stopwatch::start();
+        self.submit(cut);
+        self.wait()?;
+        Ok(Run { total: stopwatch.elapsed(), cpu: stopwatch.cpu() })
+    }
+
+    /// Submit all nodes, `cut` at a time: CPU time until the last submission. Waits for their end afterwards.
+    ///
+    /// # Errors
+    ///
+    /// What wgpu says, as text.
+    pub(crate) fn issue(&self, cut: usize) -> Result<Option<Duration>, String> {
+        let stopwatch = Stopwatch::start();
+        self.submit(cut);
+        let cpu = stopwatch.cpu();
+        self.wait()?;
+        Ok(cpu)
+    }
+
+    fn submit(&self, cut: usize) {
         for nodes in self.nodes.chunks(cut.max(1)) {
             let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             {
@@ -114,8 +133,6 @@ impl Baseline {
             }
             self.queue.submit([encoder.finish()]);
         }
-        self.wait()?;
-        Ok(Run { total: stopwatch.elapsed(), cpu: stopwatch.cpu() })
     }
 
     fn encode(&self, pass: &mut wgpu::ComputePass<'_>, nodes: &[Dispatch]) {

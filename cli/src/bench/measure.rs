@@ -13,6 +13,7 @@ use super::baseline_run::Run;
 use super::case::{Case, Work};
 #[cfg(not(feature = "wgpu"))]
 use super::no_baseline::Baseline;
+use super::plan::Plan;
 use super::row::{Row, micros};
 use super::stopwatch::{Samples, Stopwatch};
 use super::target::{Bound, Target};
@@ -41,7 +42,7 @@ pub(crate) struct Settings {
 
 /// Why a row failed.
 #[derive(Debug, thiserror::Error)]
-enum RowError {
+pub(crate) enum RowError {
     #[error("{0}")]
     Device(#[from] ServerError),
     #[error("{0}")]
@@ -81,8 +82,24 @@ fn policy_name(policy: &CapturePolicy) -> String {
     }
 }
 
+/// The row of a plan whose input does not change.
+pub(crate) fn row_of(target: &mut Target, plan: &Plan, settings: &Settings) -> Result<Row, RowError> {
+    let mut row = Row::default();
+    fill_plan(&mut row, target, plan, None, settings)?;
+    Ok(row)
+}
+
 fn fill(row: &mut Row, target: &mut Target, work: &Work, settings: &Settings) -> Result<(), RowError> {
-    let Work { plan, batches } = work;
+    fill_plan(row, target, &work.plan, work.batches.as_ref(), settings)
+}
+
+fn fill_plan(
+    row: &mut Row,
+    target: &mut Target,
+    plan: &Plan,
+    batches: Option<&Batches>,
+    settings: &Settings,
+) -> Result<(), RowError> {
     row.nodes = plan.nodes.len();
     let bound = target.bind(plan)?;
     proved(&bound, "the eager run", || bound.eager())?;
@@ -290,7 +307,7 @@ fn read_digits(row: &mut Row, bound: &Bound<'_>, graph: &Graph, batches: &Batche
 mod tests {
     use graphreel_backends::{Select, open};
 
-    use super::super::plan::{Contents, Plan};
+    use super::super::plan::Contents;
     use super::super::topology::{Shape, launch_bound};
     use super::*;
 

@@ -6,6 +6,7 @@ mod baseline_run;
 mod case;
 mod facts;
 mod measure;
+pub(crate) mod measured;
 #[cfg(not(feature = "wgpu"))]
 mod no_baseline;
 pub(crate) mod plan;

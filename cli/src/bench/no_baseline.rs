@@ -20,6 +20,11 @@ impl Baseline {
     }
 
     /// Never called.
+    pub(crate) fn issue(&self, _cut: usize) -> Result<Option<std::time::Duration>, String> {
+        match *self {}
+    }
+
+    /// Never called.
     pub(crate) fn poison(&self) {
         match *self {}
     }

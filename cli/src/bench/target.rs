@@ -48,9 +48,15 @@ impl Target {
 impl Bound<'_> {
     /// Launch every node, one call each. Does not wait.
     pub(crate) fn eager(&self) -> Result<()> {
+        self.eager_with(|| Ok(()))
+    }
+
+    /// As [`Bound::eager`], with `after` called behind each launch.
+    pub(crate) fn eager_with(&self, mut after: impl FnMut() -> Result<()>) -> Result<()> {
         self.plan.nodes.iter().try_for_each(|node| {
             let (kernel, grid, args) = self.call(node);
-            self.device.launch(kernel, grid, args)
+            self.device.launch(kernel, grid, args)?;
+            after()
         })
     }
 

@@ -1,0 +1,67 @@
+//! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works.
+
+use std::process::ExitCode;
+
+use comfy_table::Table;
+use graphreel::{Device, DeviceKind};
+use graphreel_backends::{Select, open};
+use graphreel_bench::{Finding, bookkeeping, growth, replay};
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
+fn main() -> ExitCode {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let device = match open(&Select::Auto) {
+        Ok(device) => device,
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
+    match findings(&device, quick) {
+        Ok(findings) => {
+            println!("{}", table(&findings));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn findings(device: &Device, quick: bool) -> Result<Vec<Finding>, String> {
+    let rounds = if quick { 3 } else { 60 };
+    let mut findings = Vec::new();
+    for workload in ["chain", "independent", "fanout", "diamond"] {
+        for nodes in [100, 1000] {
+            findings.extend(replay::against_by_hand(device, workload, nodes, rounds)?);
+        }
+    }
+    let bound = if device.info().kind == DeviceKind::Software { 2.0 } else { 4.0 };
+    for nodes in [100, 1000] {
+        findings.push(replay::against_one_submit_a_launch(device, nodes, rounds, bound)?);
+    }
+    findings.push(bookkeeping::eager_launch(device, rounds)?);
+    findings.push(bookkeeping::alive_buffers(device, rounds)?);
+    let (replays, updates) = if quick { (1000, 100) } else { (100_000, 10_000) };
+    findings.push(growth::bytes_over_replays(device, replays, updates)?);
+    Ok(findings)
+}
+
+fn table(findings: &[Finding]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(comfy_table::presets::ASCII_MARKDOWN);
+    table.set_header(["target", "work", "ours / other side", "figure", "bound", "kept"]);
+    for finding in findings {
+        table.add_row([
+            finding.target.to_owned(),
+            finding.what.clone(),
+            finding.sides.clone(),
+            format!("{:.2}", finding.figure),
+            finding.bound.to_owned(),
+            if finding.kept { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table
+}
