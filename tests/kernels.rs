@@ -3,15 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use graphreel::error::{InvalidKernel, KernelProblem};
-use graphreel::kernel::{BindingSpace, KernelSource, Lowering, Scalars, Wgsl, inspect, lower, overrides, reflect};
+use graphreel::kernel::{
+    BindingSpace, KernelSource, Lowering, Scalars, StorageAccessAs, Wgsl, inspect, lower, overrides, reflect,
+};
 use graphreel::memory::Access;
 
 /// Every way a backend may ask for a kernel.
 fn lowerings() -> impl Iterator<Item = Lowering> {
-    (0..8u32).map(|bits| Lowering {
-        scalars: if bits & 1 == 0 { Scalars::Immediate } else { Scalars::Uniform { group: 3, binding: 7 } },
-        storage_read_write: bits & 2 != 0,
-        uniform_as_storage: bits & 4 != 0,
+    let storages = [StorageAccessAs::Declared, StorageAccessAs::Used, StorageAccessAs::ReadWrite];
+    storages.into_iter().flat_map(|storage| {
+        (0..4u32).map(move |bits| Lowering {
+            scalars: if bits & 1 == 0 { Scalars::Immediate } else { Scalars::Uniform { group: 3, binding: 7 } },
+            storage,
+            uniform_as_storage: bits & 2 != 0,
+        })
     })
 }
 
@@ -30,7 +35,15 @@ fn lowers(source: &KernelSource) {
         for (_, variable) in lowered.module.global_variables.iter() {
             match variable.space {
                 naga::AddressSpace::Storage { access } => {
-                    assert!(!lowering.storage_read_write || access.contains(naga::StorageAccess::STORE));
+                    let stores = access.contains(naga::StorageAccess::STORE);
+                    let place = variable.binding.as_ref().map(|place| (place.group, place.binding));
+                    let info = reflection.bindings.iter().find(|info| Some((info.group, info.binding)) == place);
+                    let used = info.and_then(|info| info.access).map(Access::writes);
+                    match (lowering.storage, used) {
+                        (StorageAccessAs::ReadWrite, _) => assert!(stores),
+                        (StorageAccessAs::Used, Some(written)) => assert_eq!(stores, written),
+                        (StorageAccessAs::Used | StorageAccessAs::Declared, _) => {}
+                    }
                 }
                 naga::AddressSpace::Immediate => assert_eq!(lowering.scalars, Scalars::Immediate),
                 naga::AddressSpace::Uniform if lowering.uniform_as_storage => {
@@ -150,7 +163,7 @@ fn every_lowering_is_valid_and_keeps_the_reflection() {
 fn the_place_of_the_scalars_must_be_free() {
     let lowering = Lowering {
         scalars: Scalars::Uniform { group: 1, binding: 2 },
-        storage_read_write: true,
+        storage: StorageAccessAs::ReadWrite,
         uniform_as_storage: true,
     };
     let error = lower(&BUFFERS.into(), lowering).unwrap_err();

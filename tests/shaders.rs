@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use graphreel::kernel::{Lowering, Scalars, inspect, lower, overrides, reflect};
+use graphreel::kernel::{Lowering, Scalars, StorageAccessAs, inspect, lower, overrides, reflect};
 use graphreel::shaders::{self, Shader};
 
 fn files() -> BTreeSet<String> {
@@ -52,11 +52,12 @@ fn every_shader_reflects_as_it_is_listed() {
 fn every_shader_lowers_in_every_way() {
     use naga::valid::{Capabilities, ValidationFlags, Validator};
     for shader in shaders::ALL {
-        for (entry, bits) in shader.entries.iter().flat_map(|entry| (0..8u32).map(move |bits| (entry, bits))) {
+        for (entry, way) in shader.entries.iter().flat_map(|entry| (0..12usize).map(move |way| (entry, way))) {
+            let storages = [StorageAccessAs::Declared, StorageAccessAs::Used, StorageAccessAs::ReadWrite];
             let lowering = Lowering {
-                scalars: if bits & 1 == 0 { Scalars::Immediate } else { Scalars::Uniform { group: 1, binding: 0 } },
-                storage_read_write: bits & 2 != 0,
-                uniform_as_storage: bits & 4 != 0,
+                scalars: if way & 1 == 0 { Scalars::Immediate } else { Scalars::Uniform { group: 1, binding: 0 } },
+                storage: storages[way / 4],
+                uniform_as_storage: way & 2 != 0,
             };
             let lowered = lower(&shader.entry(entry).into(), lowering).unwrap();
             assert_eq!(&*lowered.reflection.entry, *entry);

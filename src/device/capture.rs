@@ -143,6 +143,7 @@ impl Capture {
         }
         let inner = &self.device.inner;
         op::check(&op, &inner.caps, inner.id)?;
+        inner.prepare(&op)?;
         self.recording.push(&op)?;
         self.ops.push(op);
         Ok(())

@@ -54,6 +54,7 @@ impl DeviceInner {
     /// Submit one operation of a plain handle, and wait for room where too much is in flight.
     pub(super) fn submit(&self, stream: StreamId, op: Op) -> Result<()> {
         self.refuse_in_closure(op.call(), instead(&op))?;
+        self.prepare(&op)?;
         let pressure = {
             let mut server = self.lock();
             server.submit(stream, op)?;
@@ -68,6 +69,11 @@ impl DeviceInner {
     /// What was made for `stream` to submit; a failure dooms the window that it records, in which it would be missing.
     pub(super) fn or_doom<T>(&self, stream: StreamId, made: Result<T>) -> Result<T> {
         made.inspect_err(|error| self.lock().doom(stream, error))
+    }
+
+    /// Compile what `op` needs beside its kernel, without the lock.
+    pub(super) fn prepare(&self, op: &Op) -> Result<()> {
+        op.launch().map_or(Ok(()), |launch| self.compiler.prepare(launch))
     }
 
     /// When a wait without a deadline of its own gives up.

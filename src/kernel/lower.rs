@@ -1,7 +1,8 @@
 //! One entry point in the form a backend wants: the same code, with the address spaces of its variables changed.
 //!
-//! wgpu keeps one usage for all of a page, so reading and writing bindings of one page may meet in a dispatch only when
-//! every one is `read_write` storage; and not every device has immediates. Neither is the kernel author's business.
+//! wgpu orders work by the access that a binding declares, so a binding that is only read should say so; but it keeps one
+//! usage for all of a buffer, so reading and writing bindings of one buffer may meet in a dispatch only when every one is
+//! `read_write`. And not every device has immediates. None of that is the kernel author's business.
 
 use naga::{AddressSpace, Module, ResourceBinding, StorageAccess};
 
@@ -24,14 +25,25 @@ pub enum Scalars {
     },
 }
 
+/// What storage variables declare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StorageAccessAs {
+    /// As it is written.
+    Declared,
+    /// What the entry point does: `read_write` only for what it may write.
+    Used,
+    /// `read_write`, every one.
+    ReadWrite,
+}
+
 /// What to change. The layout of every buffer stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lowering {
     /// How scalars are passed.
     pub scalars: Scalars,
-    /// Declare every `var<storage>` as `read_write`.
-    pub storage_read_write: bool,
-    /// Turn every `var<uniform>` of the source into `var<storage, read_write>`.
+    /// What every `var<storage>` declares.
+    pub storage: StorageAccessAs,
+    /// Turn every `var<uniform>` of the source into `var<storage>`: one that is read, unless `storage` says otherwise.
     pub uniform_as_storage: bool,
 }
 
@@ -63,18 +75,32 @@ pub fn lower(source: &KernelSource, lowering: Lowering) -> Result<Lowered, Inval
                 )));
             }
         }
-        move_variables(&mut module, lowering);
+        move_variables(&mut module, lowering, &reflection);
         validated(&module, CAPABILITIES).map_err(|error| diagnosis::of_validation(&error, &source.wgsl))?;
         Ok(Lowered { module, reflection })
     })
 }
 
-fn move_variables(module: &mut Module, lowering: Lowering) {
-    let read_write = AddressSpace::Storage { access: StorageAccess::LOAD | StorageAccess::STORE };
+fn move_variables(module: &mut Module, lowering: Lowering, reflection: &Reflection) {
+    let (read, read_write) = (StorageAccess::LOAD, StorageAccess::LOAD | StorageAccess::STORE);
     for (_, variable) in module.global_variables.iter_mut() {
+        let place = variable.binding.as_ref().map(|binding| (binding.group, binding.binding));
+        let info = reflection.bindings.iter().find(|info| Some((info.group, info.binding)) == place);
+        let used = info.and_then(|info| info.access).map(|access| if access.writes() { read_write } else { read });
         match (variable.space, lowering.scalars) {
-            (AddressSpace::Storage { .. }, _) if lowering.storage_read_write => variable.space = read_write,
-            (AddressSpace::Uniform, _) if lowering.uniform_as_storage => variable.space = read_write,
+            (AddressSpace::Storage { access: declared }, _) => {
+                let access = match lowering.storage {
+                    StorageAccessAs::Declared => declared,
+                    // What is neither read nor written keeps its word: atomics are `read_write` by their type.
+                    StorageAccessAs::Used => used.unwrap_or(declared),
+                    StorageAccessAs::ReadWrite => read_write,
+                };
+                variable.space = AddressSpace::Storage { access };
+            }
+            (AddressSpace::Uniform, _) if lowering.uniform_as_storage => {
+                let all_written = lowering.storage == StorageAccessAs::ReadWrite;
+                variable.space = AddressSpace::Storage { access: if all_written { read_write } else { read } };
+            }
             (AddressSpace::Immediate, Scalars::Uniform { group, binding }) => {
                 variable.space = AddressSpace::Uniform;
                 variable.binding = Some(ResourceBinding { group, binding });

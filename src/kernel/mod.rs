@@ -9,7 +9,7 @@ mod source;
 mod value;
 
 pub use handle::{Compiler, Kernel, KernelId};
-pub use lower::{Lowered, Lowering, Scalars, lower};
+pub use lower::{Lowered, Lowering, Scalars, StorageAccessAs, lower};
 pub use reflect::{
     BindingInfo, BindingSpace, EntryInfo, MemberInfo, OverrideInfo, Reflection, inspect, overrides, reflect,
 };

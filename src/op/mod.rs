@@ -160,6 +160,14 @@ impl Op {
         }
     }
 
+    /// The launch in it, if it is one.
+    pub const fn launch(&self) -> Option<&Launch> {
+        match self {
+            Self::Launch(launch) | Self::LaunchIndirect(LaunchIndirect { launch, .. }) => Some(launch),
+            _ => None,
+        }
+    }
+
     /// Visit every range the operation touches with what it does there, in order of its arguments. A binding that the
     /// entry point does not use is not visited.
     pub fn for_each_use<'a>(&'a self, mut visit: impl FnMut(&'a BufferArg, Access)) {

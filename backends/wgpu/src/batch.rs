@@ -174,10 +174,11 @@ impl Batch {
         if let Some((spot, most)) = counts {
             self.guard(scene, &spot, most)?;
         }
+        let variant = compiled.variant(|argument| self.spots[argument].page)?;
         let tape = self.tape.as_mut().expect("encode opened it");
-        tape.pipeline(compiled.id, &compiled.pipeline);
-        for shape in &compiled.groups {
-            let (id, group) = self.groups.get(gpu, pages, compiled, shape, &self.spots, keep_all)?;
+        tape.pipeline(variant.id, &variant.pipeline);
+        for shape in &variant.groups {
+            let (id, group) = self.groups.get(gpu, pages, variant, shape, &self.spots, keep_all)?;
             tape.group(shape.index, id, group);
         }
         if compiled.scalars != ScalarShape::None {

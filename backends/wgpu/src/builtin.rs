@@ -21,7 +21,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
 /// Copies the counts, or zeros where one is above the limit, so that a dispatch never exceeds what was declared.
 const GUARD: &str = "
 struct Guard { most: vec3<u32>, first: u32 }
-@group(0) @binding(0) var<storage, read_write> counts: array<u32>;
+@group(0) @binding(0) var<storage, read> counts: array<u32>;
 @group(0) @binding(1) var<storage, read_write> grid: array<u32, 3>;
 @group(1) @binding(0) var<uniform> guard: Guard;
 
@@ -69,18 +69,19 @@ impl Builtins {
     ///
     /// `DeviceFault` with what wgpu says; the device's loss.
     pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
-        let make = || Self { fill: builtin(gpu, "fill", FILL, 1), guard: builtin(gpu, "guard", GUARD, 2) };
+        let make =
+            || Self { fill: builtin(gpu, "fill", FILL, &[true]), guard: builtin(gpu, "guard", GUARD, &[false, true]) };
         gpu.scoped(make).map_err(|caught| caught.into_fault(&gpu.monitor, "compiling the built-in kernels"))
     }
 }
 
-fn builtin(gpu: &Gpu, label: &'static str, source: &'static str, bindings: u32) -> Builtin {
+fn builtin(gpu: &Gpu, label: &'static str, source: &'static str, written: &[bool]) -> Builtin {
     let device = &gpu.device;
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some(label),
         source: wgpu::ShaderSource::Wgsl(source.into()),
     });
-    let entries: Vec<_> = (0..bindings).map(storage_entry).collect();
+    let entries: Vec<_> = (0..).zip(written).map(|(binding, written)| storage_entry(binding, *written)).collect();
     let layout =
         device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {

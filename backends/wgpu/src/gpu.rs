@@ -81,6 +81,26 @@ impl Gpu {
             .map_err(|caught| caught.into_memory(&self.monitor, label, bytes))
     }
 
+    /// A new buffer of zeros, which go to the device ahead of the next submission. wgpu zeroes what it maps at creation.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gpu::buffer`].
+    pub(crate) fn zeroed_buffer(
+        &self,
+        label: &'static str,
+        bytes: u64,
+        usage: wgpu::BufferUsages,
+    ) -> Result<wgpu::Buffer, ServerError> {
+        let descriptor = wgpu::BufferDescriptor { label: Some(label), size: bytes, usage, mapped_at_creation: true };
+        let make = || {
+            let buffer = self.device.create_buffer(&descriptor);
+            buffer.unmap();
+            buffer
+        };
+        self.scoped(make).map_err(|caught| caught.into_memory(&self.monitor, label, bytes))
+    }
+
     /// A new buffer that holds `bytes`, padded with zeros to a multiple of 4.
     ///
     /// # Errors

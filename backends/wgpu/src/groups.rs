@@ -7,7 +7,7 @@ use graphreel::error::Result;
 
 use crate::gpu::{Gpu, resource_id};
 use crate::pages::{PageKey, Pages, Spot};
-use crate::pipeline::{Compiled, GroupShape};
+use crate::pipeline::{GroupShape, Variant};
 
 /// Groups kept outside windows. A window keeps every one (spec C-64).
 const GROUPS_KEPT_MAX: usize = 4096;
@@ -45,7 +45,7 @@ impl GroupCache {
         &mut self,
         gpu: &Gpu,
         pages: &Pages,
-        kernel: &Compiled,
+        kernel: &Variant,
         shape: &GroupShape,
         spots: &[Spot],
         keep_all: bool,

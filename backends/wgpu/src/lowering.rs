@@ -180,9 +180,10 @@ impl Source<'_> {
             return Err(ServerError::graph_state("the recording names a kernel that this device did not compile"));
         };
         let spots = buffers.iter().map(|place| self.locate(*place)).collect::<Result<Vec<_>>>()?;
-        let mut groups = Vec::with_capacity(compiled.groups.len());
-        for shape in &compiled.groups {
-            let key = (compiled.id, shape.index, spots.clone());
+        let variant = compiled.variant(|argument| spots[argument].page)?;
+        let mut groups = Vec::with_capacity(variant.groups.len());
+        for shape in &variant.groups {
+            let key = (variant.id, shape.index, spots.clone());
             let bound = match output.groups.get(&key) {
                 Some(bound) => bound.clone(),
                 None => {
@@ -206,7 +207,7 @@ impl Source<'_> {
                 StepScalars::Immediate { start, len: packed.bytes().len() as u32 }
             }
         };
-        let pipeline = (compiled.id, compiled.pipeline.clone());
+        let pipeline = (variant.id, variant.pipeline.clone());
         output.steps.push(Step::Dispatch(DispatchStep { pipeline, groups, scalars, grid }));
         Ok(())
     }

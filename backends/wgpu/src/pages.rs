@@ -25,6 +25,9 @@ pub(crate) const PAGE_USAGE: wgpu::BufferUsages =
 /// The smallest alignment of slices, so that a program's offsets do not depend on the adapter.
 pub(crate) const PAGE_ALIGNMENT_MIN: u64 = 256;
 
+/// Pages up to this are zeroed from the host, without a submission.
+const MAPPED_BYTES_MAX: u64 = 16 << 10;
+
 /// A place in a wgpu buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Spot {
@@ -55,7 +58,9 @@ impl Pages {
         let alignment = u64::from(gpu.limits.min_storage_buffer_offset_alignment).max(PAGE_ALIGNMENT_MIN);
         let pool = Pool::new(PoolConfig {
             page_bytes: config.page_bytes.min(gpu.caps.buffer_bytes_max),
-            slice_bytes_max: config.slice_bytes_max,
+            // wgpu orders work by buffer, and places buffers in large blocks of memory itself: sharing one would only
+            // make unrelated work wait for each other.
+            slice_bytes_max: 0,
             alignment,
             page_bytes_max: gpu.caps.buffer_bytes_max,
             limit: config.memory_limit,
@@ -198,6 +203,10 @@ impl Pages {
 /// wgpu then takes the page for initialised and never zeroes it lazily, which would overwrite what work it does not see
 /// has written.
 fn zeroed_page(gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer> {
+    if bytes <= MAPPED_BYTES_MAX {
+        // wgpu zeroes what it maps, and the zeros go ahead of the next submission, in order with host writes.
+        return gpu.zeroed_buffer("graphreel page", bytes, PAGE_USAGE);
+    }
     let buffer = gpu.buffer("graphreel page", bytes, PAGE_USAGE)?;
     let zero = || {
         let mut encoder =

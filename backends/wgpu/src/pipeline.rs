@@ -1,16 +1,22 @@
 //! Kernels on wgpu: naga's module lowered to what wgpu takes, an explicit layout, a pipeline. Compiles without the server's
 //! lock.
 //!
-//! Every storage global is declared `read_write`, so that slices of one page may meet in one dispatch, and a
-//! `var<uniform>` is read as storage, since a page cannot be both at once. Reflection keeps the access that the kernel
-//! really has.
+//! Bindings declare what the kernel does with them, so that wgpu orders only work that depends on other work; a
+//! `var<uniform>` is read as storage, since a buffer cannot be written as one and read as the other at once. wgpu refuses a
+//! dispatch that binds one buffer both to be read and to be written. Where a launch does that with two slices of one
+//! buffer, it runs a second variant of the kernel, in which every binding is `read_write`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use graphreel::ServerError;
 use graphreel::error::{InvalidKernel, KernelProblem, Result};
-use graphreel::kernel::{Compiler, Kernel, KernelSource, Lowering, Reflection, Scalars, Value, lower, reflect};
-use graphreel::sync::Arc;
+use graphreel::kernel::{
+    BindingInfo, Compiler, Kernel, KernelSource, Lowering, Reflection, Scalars, StorageAccessAs, Value, lower, reflect,
+};
+use graphreel::memory::Access;
+use graphreel::op::Launch;
+use graphreel::sync::{Arc, OnceLock};
 
 use crate::gpu::{Gpu, resource_id};
 
@@ -20,10 +26,62 @@ pub(crate) const SCALAR_BYTES_MAX: usize = 128;
 /// What wgpu made of a kernel.
 #[derive(Debug)]
 pub(crate) struct Compiled {
+    pub(crate) scalars: ScalarShape,
+    exact: Variant,
+    /// Whether each argument is bound to be written, in the exact variant.
+    written: Vec<bool>,
+    /// Where arguments are read and others written: for launches in which one buffer is both.
+    meeting: Option<Meeting>,
+}
+
+/// One pipeline of a kernel.
+#[derive(Debug)]
+pub(crate) struct Variant {
     pub(crate) id: u64,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) groups: Vec<GroupShape>,
-    pub(crate) scalars: ScalarShape,
+}
+
+/// The variant with every binding `read_write`, compiled when a launch first needs it.
+#[derive(Debug)]
+struct Meeting {
+    gpu: Arc<Gpu>,
+    source: KernelSource,
+    variant: OnceLock<Result<Variant>>,
+}
+
+impl Compiled {
+    /// The variant for arguments that lie in these buffers, by number.
+    ///
+    /// # Errors
+    ///
+    /// What compiling the second variant answers.
+    pub(crate) fn variant<P: PartialEq>(&self, places: impl Fn(usize) -> P) -> Result<&Variant> {
+        match &self.meeting {
+            Some(meeting) if self.meets(places) => meeting.variant(self.scalars),
+            _ => Ok(&self.exact),
+        }
+    }
+
+    /// Whether one buffer is to be read and written at once.
+    fn meets<P: PartialEq>(&self, places: impl Fn(usize) -> P) -> bool {
+        let pairs = (1..self.written.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+        pairs
+            .into_iter()
+            .any(|(first, second)| self.written[first] != self.written[second] && places(first) == places(second))
+    }
+}
+
+impl Meeting {
+    fn variant(&self, scalars: ScalarShape) -> Result<&Variant> {
+        let made = self.variant.get_or_init(|| {
+            let lowered = lower(&self.source, lowering(scalars, StorageAccessAs::ReadWrite))?;
+            let made = self.gpu.scoped(|| build(&self.gpu, &lowered.reflection, scalars, lowered.module, |_| true));
+            let entry = lowered.reflection.entry;
+            made.map_err(|caught| refused(&self.gpu, &entry, KernelProblem::Backend(caught.text)))
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
 }
 
 /// One bind group of a kernel.
@@ -87,16 +145,38 @@ impl Compiler for WgpuCompiler {
         let refuse = |problem| InvalidKernel { kernel: reflection.entry.to_string(), problem };
         self.check_caps(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
         let scalars = self.scalar_shape(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
-        let lowered = lower(source, self.lowering(scalars))?;
-        let made = self.gpu.scoped(|| self.build(&reflection, scalars, lowered.module));
-        let compiled = made.map_err(|caught| match self.gpu.monitor.lost() {
-            Some(lost) => lost,
-            None => refuse(KernelProblem::Backend(caught.text)).into(),
-        })?;
+        let lowered = lower(source, lowering(scalars, StorageAccessAs::Used))?;
+        let made = self.gpu.scoped(|| build(&self.gpu, &reflection, scalars, lowered.module, writes));
+        let exact =
+            made.map_err(|caught| refused(&self.gpu, &reflection.entry, KernelProblem::Backend(caught.text)))?;
         self.gpu.monitor.check()?;
         tracing::debug!(entry = &*reflection.entry, ?scalars, "kernel compiled");
+        let written: Vec<bool> = reflection.bindings.iter().map(writes).collect();
+        let mixed = written.contains(&true) && written.contains(&false);
+        let meeting =
+            mixed.then(|| Meeting { gpu: self.gpu.clone(), source: source.clone(), variant: OnceLock::new() });
+        let compiled = Compiled { scalars, exact, written, meeting };
         Ok(Kernel::new(self.gpu.info.id, source.clone(), reflection, Box::new(compiled)))
     }
+
+    fn prepare(&self, launch: &Launch) -> Result<()> {
+        let Some(compiled) = launch.kernel.compiled::<Compiled>() else { return Ok(()) };
+        // A launch with another number of buffers is refused by its argument check.
+        if compiled.meeting.is_none() || launch.buffers.len() != compiled.written.len() {
+            return Ok(());
+        }
+        compiled.variant(|argument| launch.buffers[argument].binding.memory.id()).map(|_| ())
+    }
+}
+
+/// What a failed compilation answers.
+fn refused(gpu: &Gpu, entry: &str, problem: KernelProblem) -> ServerError {
+    gpu.monitor.lost().unwrap_or_else(|| InvalidKernel { kernel: entry.to_owned(), problem }.into())
+}
+
+/// Whether a binding is bound to be written. One that is not used is bound as it is declared.
+fn writes(binding: &BindingInfo) -> bool {
+    binding.access.map_or(binding.declared_write, Access::writes)
 }
 
 impl WgpuCompiler {
@@ -149,63 +229,76 @@ impl WgpuCompiler {
                 .to_owned()
         })
     }
+}
 
-    fn lowering(&self, scalars: ScalarShape) -> Lowering {
-        Lowering {
-            scalars: match scalars {
-                ScalarShape::Uniform(group) => Scalars::Uniform { group, binding: 0 },
-                ScalarShape::None | ScalarShape::Immediate(_) => Scalars::Immediate,
-            },
-            storage_read_write: true,
-            uniform_as_storage: true,
-        }
-    }
-
-    /// Called in an error scope.
-    fn build(&self, reflection: &Reflection, scalars: ScalarShape, module: naga::Module) -> Compiled {
-        let device = &self.gpu.device;
-        let label = Some(&*reflection.entry);
-        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label,
-            source: wgpu::ShaderSource::Naga(Cow::Owned(module)),
-        });
-        let groups = group_shapes(device, reflection);
-        let (immediate_size, scalar_group) = match scalars {
-            ScalarShape::None => (0, None),
-            ScalarShape::Immediate(bytes) => (bytes, None),
-            ScalarShape::Uniform(group) => (0, Some(group)),
-        };
-        let mut layouts: BTreeMap<u32, &wgpu::BindGroupLayout> =
-            groups.iter().map(|group| (group.index, &group.layout)).collect();
-        if let Some(group) = scalar_group {
-            layouts.insert(group, &self.gpu.scalar_layout);
-        }
-        let count = layouts.last_key_value().map_or(0, |(last, _)| last + 1);
-        let layouts: Vec<_> = (0..count).map(|index| layouts.get(&index).copied()).collect();
-        let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label,
-            bind_group_layouts: &layouts,
-            immediate_size,
-        });
-        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label,
-            layout: Some(&layout),
-            module: &module,
-            entry_point: Some(&reflection.entry),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            cache: None,
-        });
-        Compiled { id: resource_id(), pipeline, groups, scalars }
+fn lowering(scalars: ScalarShape, storage: StorageAccessAs) -> Lowering {
+    Lowering {
+        scalars: match scalars {
+            ScalarShape::Uniform(group) => Scalars::Uniform { group, binding: 0 },
+            ScalarShape::None | ScalarShape::Immediate(_) => Scalars::Immediate,
+        },
+        storage,
+        uniform_as_storage: true,
     }
 }
 
-fn group_shapes(device: &wgpu::Device, reflection: &Reflection) -> Vec<GroupShape> {
+/// Called in an error scope.
+fn build(
+    gpu: &Gpu,
+    reflection: &Reflection,
+    scalars: ScalarShape,
+    module: naga::Module,
+    written: impl Fn(&BindingInfo) -> bool,
+) -> Variant {
+    let device = &gpu.device;
+    let label = Some(&*reflection.entry);
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label,
+        source: wgpu::ShaderSource::Naga(Cow::Owned(module)),
+    });
+    let groups = group_shapes(device, reflection, written);
+    let (immediate_size, scalar_group) = match scalars {
+        ScalarShape::None => (0, None),
+        ScalarShape::Immediate(bytes) => (bytes, None),
+        ScalarShape::Uniform(group) => (0, Some(group)),
+    };
+    let mut layouts: BTreeMap<u32, &wgpu::BindGroupLayout> =
+        groups.iter().map(|group| (group.index, &group.layout)).collect();
+    if let Some(group) = scalar_group {
+        layouts.insert(group, &gpu.scalar_layout);
+    }
+    let count = layouts.last_key_value().map_or(0, |(last, _)| last + 1);
+    let layouts: Vec<_> = (0..count).map(|index| layouts.get(&index).copied()).collect();
+    let layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label,
+        bind_group_layouts: &layouts,
+        immediate_size,
+    });
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label,
+        layout: Some(&layout),
+        module: &module,
+        entry_point: Some(&reflection.entry),
+        compilation_options: wgpu::PipelineCompilationOptions::default(),
+        cache: None,
+    });
+    Variant { id: resource_id(), pipeline, groups }
+}
+
+fn group_shapes(
+    device: &wgpu::Device,
+    reflection: &Reflection,
+    written: impl Fn(&BindingInfo) -> bool,
+) -> Vec<GroupShape> {
     let mut slots: BTreeMap<u32, Vec<(u32, usize)>> = BTreeMap::new();
     for (argument, binding) in reflection.bindings.iter().enumerate() {
         slots.entry(binding.group).or_default().push((binding.binding, argument));
     }
     let shape = |(index, slots): (u32, Vec<(u32, usize)>)| {
-        let entries: Vec<_> = slots.iter().map(|(binding, _)| storage_entry(*binding)).collect();
+        let entries: Vec<_> = slots
+            .iter()
+            .map(|(binding, argument)| storage_entry(*binding, written(&reflection.bindings[*argument])))
+            .collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(&reflection.entry),
             entries: &entries,
@@ -215,13 +308,13 @@ fn group_shapes(device: &wgpu::Device, reflection: &Reflection) -> Vec<GroupShap
     slots.into_iter().map(shape).collect()
 }
 
-/// A read-write storage buffer at `binding`.
-pub(crate) fn storage_entry(binding: u32) -> wgpu::BindGroupLayoutEntry {
+/// A storage buffer at `binding`, bound to be written or only read.
+pub(crate) fn storage_entry(binding: u32, written: bool) -> wgpu::BindGroupLayoutEntry {
     wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
         ty: wgpu::BindingType::Buffer {
-            ty: wgpu::BufferBindingType::Storage { read_only: false },
+            ty: wgpu::BufferBindingType::Storage { read_only: !written },
             has_dynamic_offset: false,
             min_binding_size: None,
         },
