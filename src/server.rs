@@ -17,11 +17,21 @@ use crate::op::{Bytes, Op};
 use crate::recording::{CapturePolicy, GraphReport, Recording};
 use crate::stream::StreamId;
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::ticket::{Fence, Profile, ReplayReport, Ticket};
+
+static NEXT_GRAPH: AtomicU64 = AtomicU64::new(1);
 
 /// A sealed graph of one device. Never used twice in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GraphId(pub u64);
+
+impl GraphId {
+    /// An id that no graph of this process has had. Backends take one for each graph that they seal.
+    pub fn fresh() -> Self {
+        Self(NEXT_GRAPH.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// A graph that `end_capture` sealed.
 #[derive(Clone, Debug)]
@@ -259,4 +269,22 @@ pub trait Server: Send {
 
     /// What happened so far.
     fn counters(&self) -> Counters;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GraphId;
+
+    #[test]
+    fn graph_ids_are_never_given_twice() {
+        // D23: a graph that is not of this device, or no more, is refused; so no other graph may have its id.
+        let some = || std::iter::repeat_with(GraphId::fresh).take(100).collect::<Vec<_>>();
+        let mut ids: Vec<GraphId> = crate::sync::thread::scope(|scope| {
+            let threads = [scope.spawn(some), scope.spawn(some)];
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 200);
+    }
 }

@@ -252,9 +252,34 @@ fn entries_are_found_by_name_or_alone() {
     assert_eq!(problem(Wgsl::new(mixed).entry("shade")), KernelProblem::UnknownEntry { found: vec!["go".to_owned()] });
     assert_eq!(&*reflect(&mixed.into()).unwrap().entry, "go");
     lowers(&mixed.into());
+}
 
-    let InvalidKernel { kernel, .. } = reflect(&Wgsl::new(SIZED).entry("other").into()).unwrap_err();
-    assert_eq!(kernel, "other");
+#[test]
+fn a_refusal_names_the_kernel_or_else_the_source() {
+    let refused = |source: KernelSource| -> InvalidKernel {
+        let error = reflect(&source).unwrap_err();
+        assert_eq!(lower(&source, lowerings().next().unwrap()).err(), Some(error.clone()));
+        let subject = error.kernel.as_ref().map_or("kernel source: ".to_owned(), |name| format!("kernel `{name}`: "));
+        assert!(error.to_string().starts_with(&subject), "{error}");
+        error
+    };
+    assert_eq!(refused(Wgsl::new(SIZED).entry("other").into()).kernel.as_deref(), Some("other"));
+    // Nothing tells which of several was meant, nor the name of one that is not there.
+    for text in
+        [SIZED, "", "fn f() {}", "@compute", "@compute fn", "@compute @workgroup_size(1) fn (", "é @compute fn 🎈"]
+    {
+        assert_eq!(refused(text.into()).kernel, None, "{text}");
+    }
+    // The text of a kernel that does not parse, or is not valid, still tells its only one; comments do not count.
+    let texts = [
+        "@compute @workgroup_size(1)\nfn one() { let x = ; }",
+        "fn helper() -> u32 { return 1.5; }\n// not @compute fn two()\n@compute // here\n@workgroup_size(1) fn one () {}",
+        "@group(0) @binding(0) var<storage> b: array<u32>; @workgroup_size(1) @compute fn one() { b[0] = 1u; }",
+    ];
+    for text in texts {
+        assert_eq!(refused(text.into()).kernel.as_deref(), Some("one"), "{text}");
+        assert_eq!(inspect(text).unwrap_err().kernel.as_deref(), Some("one"), "{text}");
+    }
 }
 
 #[test]

@@ -147,7 +147,7 @@ mod tests {
             message: "expected `;`".to_owned(),
             rendered: "error: expected `;`\n".to_owned(),
         };
-        let error = InvalidKernel { kernel: "k".to_owned(), problem };
+        let error = InvalidKernel { kernel: Some("k".to_owned()), problem };
         assert_eq!(complaint("a.wgsl", &error), "a.wgsl:3:7: expected `;`\nerror: expected `;`");
     }
 

@@ -340,10 +340,10 @@ impl fmt::Display for OutOfMemory {
 
 /// A kernel that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("kernel `{kernel}`: {problem}")]
+#[error("{}: {problem}", subject(kernel.as_deref()))]
 pub struct InvalidKernel {
-    /// The entry point or label.
-    pub kernel: String,
+    /// The entry point that was asked for, else the only one of the text; `None` when that does not tell one.
+    pub kernel: Option<String>,
     /// What is wrong.
     pub problem: KernelProblem,
 }
@@ -377,7 +377,7 @@ pub enum KernelProblem {
         rendered: String,
     },
     /// There is no such compute entry point.
-    #[error("there is no compute entry point of this name; the source has: {}", listed(found))]
+    #[error("there is no such compute entry point; the source has: {}", listed(found))]
     UnknownEntry {
         /// Compute entry points that the source has.
         found: Vec<String>,
@@ -408,6 +408,10 @@ pub enum KernelProblem {
     /// The backend's compiler refused it.
     #[error("the backend's compiler refused it: {0}")]
     Backend(String),
+}
+
+fn subject(kernel: Option<&str>) -> String {
+    kernel.map_or_else(|| "kernel source".to_owned(), |kernel| format!("kernel `{kernel}`"))
 }
 
 fn listed(names: &[String]) -> String {

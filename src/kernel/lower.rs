@@ -62,7 +62,7 @@ pub struct Lowered {
 ///
 /// [`InvalidKernel`] with the place in the source, or when the place for the scalars is taken.
 pub fn lower(source: &KernelSource, lowering: Lowering) -> Result<Lowered, InvalidKernel> {
-    named(source.entry.as_deref(), || {
+    named(&source.wgsl, source.entry.as_deref(), || {
         let resolved = resolved(source)?;
         let reflection = reflection(&resolved)?;
         let mut module = resolved.module;

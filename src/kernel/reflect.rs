@@ -125,7 +125,7 @@ const FEATURES: [(&str, Capabilities); 9] = [
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn reflect(source: &KernelSource) -> Result<Reflection, InvalidKernel> {
-    named(source.entry.as_deref(), || reflection(&resolved(source)?))
+    named(&source.wgsl, source.entry.as_deref(), || reflection(&resolved(source)?))
 }
 
 /// Every entry point of a WGSL text.
@@ -134,9 +134,9 @@ pub fn reflect(source: &KernelSource) -> Result<Reflection, InvalidKernel> {
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn inspect(wgsl: &str) -> Result<Vec<EntryInfo>, InvalidKernel> {
-    let (module, info) = named(None, || parsed(wgsl))?;
+    let (module, info) = named(wgsl, None, || parsed(wgsl))?;
     let entries = module.entry_points.iter().map(|entry| {
-        let reflection = named(Some(&entry.name), || {
+        let reflection = named(wgsl, Some(&entry.name), || {
             if entry.stage != ShaderStage::Compute {
                 return Ok(None);
             }
@@ -158,7 +158,7 @@ pub fn inspect(wgsl: &str) -> Result<Vec<EntryInfo>, InvalidKernel> {
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn overrides(wgsl: &str) -> Result<Vec<OverrideInfo>, InvalidKernel> {
-    let (module, _) = named(None, || parsed(wgsl))?;
+    let (module, _) = named(wgsl, None, || parsed(wgsl))?;
     let declared = module.overrides.iter().filter(|(_, declared)| declared.name.is_some() || declared.id.is_some());
     let info = declared.map(|(_, declared)| OverrideInfo {
         name: declared.name.clone(),

@@ -51,9 +51,10 @@ pub(super) fn validated(
     Validator::new(ValidationFlags::all(), capabilities).validate(module).map_err(Box::new)
 }
 
-/// Run `work` over the source with its name in the error. A panic of naga is a refusal too: no text brings a process down.
+/// Run `work` over the text, with the name of `entry` or of its only one in the error. A panic of naga is a refusal too: no text brings a process down.
 pub(super) fn named<T>(
-    kernel: Option<&str>,
+    wgsl: &str,
+    entry: Option<&str>,
     work: impl FnOnce() -> Result<T, KernelProblem>,
 ) -> Result<T, InvalidKernel> {
     let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
@@ -63,7 +64,22 @@ pub(super) fn named<T>(
             "the WGSL compiler gave up on this source ({text}); write it more simply"
         )))
     });
-    outcome.map_err(|problem| InvalidKernel { kernel: kernel.unwrap_or("(unnamed)").to_owned(), problem })
+    outcome.map_err(|problem| {
+        let kernel = entry.map(str::to_owned).or_else(|| only_entry(wgsl));
+        InvalidKernel { kernel, problem }
+    })
+}
+
+/// The name of the only compute entry point, told from the words of a text that may not even parse.
+fn only_entry(wgsl: &str) -> Option<String> {
+    let code: Vec<&str> = wgsl.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+    let code = code.join("\n");
+    let mut marked = code.split("@compute").skip(1);
+    let (Some(entry), None) = (marked.next(), marked.next()) else { return None };
+    let mut words = entry.split('{').next()?.split_whitespace();
+    words.find(|word| *word == "fn")?;
+    let name: String = words.next()?.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    (!name.is_empty()).then_some(name)
 }
 
 /// The module of the source's one entry point.

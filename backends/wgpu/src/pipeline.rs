@@ -142,7 +142,7 @@ impl Compiler for WgpuCompiler {
     fn compile(&self, source: &KernelSource) -> Result<Kernel> {
         self.gpu.monitor.check()?;
         let reflection = reflect(source)?;
-        let refuse = |problem| InvalidKernel { kernel: reflection.entry.to_string(), problem };
+        let refuse = |problem| InvalidKernel { kernel: Some(reflection.entry.to_string()), problem };
         self.check_caps(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
         let scalars = self.scalar_shape(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
         let lowered = lower(source, lowering(scalars, StorageAccessAs::Used))?;

@@ -11,13 +11,10 @@ use graphreel::memory::ManagedMemoryId;
 use graphreel::recording::{GraphReport, ParamTable, Tier, TierChoice};
 use graphreel::server::{GraphId, Sealed};
 use graphreel::stream::SlotIndex;
-use graphreel::sync::atomic::{AtomicU64, Ordering};
 
 use crate::graph::Graph;
 use crate::lowering::{Source, lower};
 use crate::server::WgpuServer;
-
-static NEXT_GRAPH: AtomicU64 = AtomicU64::new(1);
 
 impl WgpuServer {
     /// The tier of a window, or why there is none.
@@ -125,7 +122,7 @@ impl WindowHost for WgpuServer {
     }
 
     fn seal(&mut self, slot: SlotIndex, _closed: (), parts: SealParts) -> Result<Sealed> {
-        let id = GraphId(NEXT_GRAPH.fetch_add(1, Ordering::Relaxed));
+        let id = GraphId::fresh();
         let buffers = parts.recorded.buffers.iter().map(graphreel::memory::BufferBinding::claim_key).collect();
         let recording = parts.recorded.recording.clone();
         let (graph, report) = self.build(slot, id, parts)?;

@@ -264,7 +264,7 @@ fn caches_keep_everything_from_prepare_to_end() {
 
 #[test]
 fn the_first_failure_of_a_recording_window_stays_and_does_not_leak() {
-    // XC-1 to XC-4; C-31 to C-33, C-35.
+    // XC-1, XC-2, XC-3, XC-4; C-31 to C-33, C-35.
     let mut capture = StreamCapture::default();
     capture.fail(ServerError::graph_state("idle"));
     assert!(capture.take_failure().is_none());

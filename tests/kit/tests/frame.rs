@@ -51,6 +51,14 @@ fn no_entry_is_listed_twice() {
     assert!(all > 0 && entries.len() == all);
 }
 
+#[test]
+fn every_shader_has_an_entry_of_its_name() {
+    let entries = graphreel_testkit::suite::ENTRIES;
+    let missing = graphreel::shaders::ALL.iter().map(|shader| format!("shaders::{}", shader.name));
+    let missing: Vec<String> = missing.filter(|name| !entries.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "nobody runs these on a device: {missing:?}");
+}
+
 /// A machine that is to have the backend says so by `GRAPHREEL_REQUIRE`: there, absence fails instead of skipping.
 #[test]
 fn what_is_required_and_absent_fails() {

@@ -44,6 +44,8 @@ pub mod params;
 pub mod peers;
 pub mod random;
 pub mod replay;
+pub mod retry;
+pub mod shaders;
 pub mod taint;
 pub mod waits;
 mod work;
@@ -260,6 +262,15 @@ registry! { $
         a_replay_that_ran_nothing_can_be_retried,
         a_replay_that_faulted_needs_its_inputs_again,
         a_faulted_replay_of_pure_outputs_can_be_repeated,
+    }
+    retry {
+        a_refused_replay_is_tried_again_on_the_same_device,
+        a_lost_device_is_replaced_for_the_next_attempt,
+        a_job_that_always_fails_ends_with_its_attempts,
+    }
+    shaders {
+        add, argmax, dense, fill, gelu, histogram, increment, layer_norm, matmul, mul, prefix_sum, reduce_sum, saxpy,
+        softmax, spin, transpose,
     }
     taint {
         unwritten_bytes_cannot_be_read,
