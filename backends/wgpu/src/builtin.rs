@@ -69,19 +69,22 @@ impl Builtins {
     ///
     /// `DeviceFault` with what wgpu says; the device's loss.
     pub(crate) fn new(gpu: &Gpu) -> Result<Self> {
-        let make =
-            || Self { fill: builtin(gpu, "fill", FILL, &[true]), guard: builtin(gpu, "guard", GUARD, &[false, true]) };
+        let make = || Self {
+            fill: builtin(gpu, "fill", FILL, &[(true, 4)]),
+            guard: builtin(gpu, "guard", GUARD, &[(false, 4), (true, 12)]),
+        };
         gpu.scoped(make).map_err(|caught| caught.into_fault(&gpu.monitor, "compiling the built-in kernels"))
     }
 }
 
-fn builtin(gpu: &Gpu, label: &'static str, source: &'static str, written: &[bool]) -> Builtin {
+fn builtin(gpu: &Gpu, label: &'static str, source: &'static str, bindings: &[(bool, u64)]) -> Builtin {
     let device = &gpu.device;
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some(label),
         source: wgpu::ShaderSource::Wgsl(source.into()),
     });
-    let entries: Vec<_> = (0..).zip(written).map(|(binding, written)| storage_entry(binding, *written)).collect();
+    let entries: Vec<_> =
+        (0..).zip(bindings).map(|(binding, (written, bytes))| storage_entry(binding, *written, *bytes)).collect();
     let layout =
         device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {

@@ -208,7 +208,15 @@ impl Source<'_> {
             }
         };
         let pipeline = (variant.id, variant.pipeline.clone());
-        output.steps.push(Step::Dispatch(DispatchStep { pipeline, groups, scalars, grid }));
+        let mut groups = groups.into_iter();
+        let group = groups.next();
+        output.steps.push(Step::Dispatch(DispatchStep {
+            pipeline,
+            group,
+            more_groups: groups.collect(),
+            scalars,
+            grid,
+        }));
         Ok(())
     }
 
@@ -258,7 +266,8 @@ impl Output {
         let offset = push_entry(&mut self.entries, scalars);
         self.steps.push(Step::Dispatch(DispatchStep {
             pipeline: (kernel.id, kernel.pipeline.clone()),
-            groups: vec![BoundGroup { index: 0, id: resource_id(), group }],
+            group: Some(BoundGroup { index: 0, id: resource_id(), group }),
+            more_groups: Vec::new(),
             scalars: StepScalars::Entry { group: 1, offset },
             grid: StepGrid::Direct(grid),
         }));

@@ -171,7 +171,7 @@ impl Compiler for WgpuCompiler {
 
 /// What a failed compilation answers.
 fn refused(gpu: &Gpu, entry: &str, problem: KernelProblem) -> ServerError {
-    gpu.monitor.lost().unwrap_or_else(|| InvalidKernel { kernel: entry.to_owned(), problem }.into())
+    gpu.monitor.lost().unwrap_or_else(|| InvalidKernel { kernel: Some(entry.to_owned()), problem }.into())
 }
 
 /// Whether a binding is bound to be written. One that is not used is bound as it is declared.
@@ -297,7 +297,10 @@ fn group_shapes(
     let shape = |(index, slots): (u32, Vec<(u32, usize)>)| {
         let entries: Vec<_> = slots
             .iter()
-            .map(|(binding, argument)| storage_entry(*binding, written(&reflection.bindings[*argument])))
+            .map(|(binding, argument)| {
+                let info = &reflection.bindings[*argument];
+                storage_entry(*binding, written(info), info.min_bytes)
+            })
             .collect();
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some(&reflection.entry),
@@ -308,15 +311,16 @@ fn group_shapes(
     slots.into_iter().map(shape).collect()
 }
 
-/// A storage buffer at `binding`, bound to be written or only read.
-pub(crate) fn storage_entry(binding: u32, written: bool) -> wgpu::BindGroupLayoutEntry {
+/// A storage buffer at `binding`, bound to be written or only read. With the least size known here, wgpu need not look at
+/// it again at each dispatch.
+pub(crate) fn storage_entry(binding: u32, written: bool, min_bytes: u64) -> wgpu::BindGroupLayoutEntry {
     wgpu::BindGroupLayoutEntry {
         binding,
         visibility: wgpu::ShaderStages::COMPUTE,
         ty: wgpu::BindingType::Buffer {
             ty: wgpu::BufferBindingType::Storage { read_only: !written },
             has_dynamic_offset: false,
-            min_binding_size: None,
+            min_binding_size: wgpu::BufferSize::new(min_bytes),
         },
         count: None,
     }

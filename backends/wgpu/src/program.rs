@@ -41,7 +41,9 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct DispatchStep {
     pub(crate) pipeline: (u64, wgpu::ComputePipeline),
-    pub(crate) groups: Vec<BoundGroup>,
+    /// The first bind group, in place: most kernels have one, and a replay reads every step.
+    pub(crate) group: Option<BoundGroup>,
+    pub(crate) more_groups: Vec<BoundGroup>,
     pub(crate) scalars: StepScalars,
     pub(crate) grid: StepGrid,
 }
@@ -155,7 +157,7 @@ impl Program {
 
     fn encode_dispatch(&self, step: &DispatchStep, tape: &mut Tape) {
         tape.pipeline(step.pipeline.0, &step.pipeline.1);
-        for bound in &step.groups {
+        for bound in step.group.iter().chain(&step.more_groups) {
             tape.group(bound.index, bound.id, &bound.group);
         }
         match step.scalars {
