@@ -228,6 +228,7 @@ registry! { $
         an_update_is_all_or_nothing,
         updates_that_do_not_fit,
         a_slot_takes_another_buffer,
+        a_range_that_no_operation_takes_is_refused,
         a_slot_keeps_its_buffer_alive,
         a_grid_changes_within_its_maximum,
         one_name_means_one_thing,
