@@ -1,6 +1,7 @@
 //! One device behind its one lock, and what can be known without it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
 use super::waiter::Waiters;
@@ -25,6 +26,8 @@ pub(super) struct DeviceInner {
     pub(super) compiler: Arc<dyn Compiler>,
     pub(super) monitor: Arc<Monitor>,
     pub(super) waiters: Waiters,
+    /// For each stream, the number of the last window that a handle on it opened, while that handle lives.
+    pub(super) windows: Mutex<HashMap<StreamId, u64>>,
 }
 
 thread_local! {
@@ -40,6 +43,7 @@ impl DeviceInner {
             caps: server.caps(),
             compiler: server.compiler(),
             monitor: server.monitor(),
+            windows: Mutex::new(HashMap::new()),
             waiters: Waiters::new(config.waiter_threads_max, config.clock.clone()),
             server: Mutex::new(server),
             config,

@@ -219,6 +219,19 @@ pub fn a_dropped_stream_leaves_no_window(env: &Env) -> Result<()> {
     drop(late);
     assert_eq!(neighbour.capture_status().owner, Some(neighbour.id()), "another stream's window is left alone");
     neighbour.graph_abort()?;
+    for close in [0, 1] {
+        let (first, second) = (env.device.stream_of(id), env.device.stream_of(id));
+        first.graph_prepare()?;
+        if close == 0 {
+            first.graph_abort()?
+        } else {
+            second.graph_abort()?
+        }
+        second.graph_prepare()?;
+        drop(first);
+        assert_eq!(second.capture_status().owner, Some(id), "nor is one that another handle opened since");
+        second.graph_abort()?;
+    }
     env.assert_usable(&owner);
     Ok(())
 }
