@@ -44,7 +44,7 @@ impl DeviceInner {
             compiler: server.compiler(),
             monitor: server.monitor(),
             windows: Mutex::new(HashMap::new()),
-            waiters: Waiters::new(config.waiter_threads_max, config.clock.clone()),
+            waiters: Waiters::new(config.waiter_threads_max),
             server: Mutex::new(server),
             config,
         }
