@@ -199,6 +199,9 @@ pub fn more_bytes_than_the_devices_limit(env: &Env) -> Result<()> {
     assert!(matches!(large, ServerError::OutOfMemory(_)), "{large:?}");
     assert_eq!(earlier.read::<u32>()?, [77; 64]);
     assert_works(&device);
+    // Any number of bytes is a limit, or a page size: pages are as large as the device takes them.
+    assert_works(&env.open(Config { memory_limit: Some(1_000_003), ..Config::default() }));
+    assert_works(&env.open(Config { page_bytes: 1_000_001, ..Config::default() }));
     Ok(())
 }
 
