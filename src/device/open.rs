@@ -94,8 +94,8 @@ impl Device {
         let bytes = n.checked_mul(size).ok_or_else(|| ServerError::InvalidSize {
             bytes: u64::MAX,
             problem: format!("{n} elements of {size} bytes exceed what a 64-bit size can hold").into(),
-        })?;
-        self.alloc(bytes)
+        });
+        self.alloc(self.inner.or_doom(StreamId::current(), bytes)?)
     }
 
     /// A new buffer with a copy of `data`.

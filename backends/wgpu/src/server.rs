@@ -162,8 +162,9 @@ impl Server for WgpuServer {
     fn alloc(&mut self, stream: StreamId, bytes: u64, account: &Account) -> Result<Handle> {
         self.enter()?;
         if bytes == 0 {
-            let problem = "a buffer has at least one byte".into();
-            return Err(ServerError::InvalidSize { bytes, problem });
+            let error = ServerError::InvalidSize { bytes, problem: "a buffer has at least one byte".into() };
+            self.book.doom(stream, error.clone());
+            return Err(error);
         }
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
