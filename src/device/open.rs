@@ -168,8 +168,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the closure answers; `GraphState` for a nested or an empty capture; `ClosurePanicked`; what sealing answers.
-    /// Nothing is recorded then, and the device is as it was.
+    /// What the closure answers; `GraphState` for a nested or an empty capture; `ClosurePanicked`: the device is as it was
+    /// then. `Tainted` for an input that carries a failure, and what sealing answers: there is no graph, and what it would
+    /// have written carries the failure (spec C-76).
     pub fn capture<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Graph, R)> {
         self.capture_with(CaptureOptions::default(), closure)
     }
