@@ -64,7 +64,7 @@ impl DeviceInner {
             server.pressure()
         };
         match pressure {
-            Some(fence) => wait::for_fence(self, &*fence, self.deadline(), "room for more work"),
+            Some(fence) => wait::for_room(&self.config.clock, &*fence, self.deadline()),
             None => Ok(()),
         }
     }
