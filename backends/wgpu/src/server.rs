@@ -277,7 +277,10 @@ impl Server for WgpuServer {
 
     fn graph_abort(&mut self, stream: StreamId) -> Result<()> {
         self.enter()?;
-        window::graph_abort(self, stream)
+        let recording = self.book.status(stream).recording;
+        window::graph_abort(self, stream)?;
+        self.counters.captures_failed += u64::from(recording);
+        Ok(())
     }
 
     fn capture_status(&self, stream: StreamId) -> CaptureStatus {
