@@ -95,7 +95,11 @@ impl Recording {
             }
             NodeOp::LaunchIndirect { kernel, counts, max, values, .. } => {
                 ensure(is_grid(*max), at, "its largest grid must be 1 to 65535 in each dimension")?;
-                ensure(counts.len >= 12 && counts.start % 4 == 0, at, "its counts must be three aligned words or more")?;
+                ensure(
+                    counts.len >= 12 && counts.start % 4 == 0,
+                    at,
+                    "its counts must be three aligned words or more",
+                )?;
                 self.validate_launch(*kernel, values, at)
             }
             NodeOp::Copy { src, dst } => {

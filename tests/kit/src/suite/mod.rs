@@ -92,6 +92,7 @@ registry! { $
         destroying_twice_is_harmless,
         handles_may_be_dropped_in_other_threads,
         a_thread_that_ends_loses_nothing,
+        calls_from_the_end_of_a_thread_are_answered,
         a_drop_in_a_window_is_deferred,
         dropping_the_stream_aborts_its_window,
         an_answer_may_be_dropped,
