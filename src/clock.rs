@@ -121,7 +121,13 @@ impl Clock {
                 (Source::System { .. }, Some(left)) => signal.0.changed.wait_timeout(state, left),
                 (Source::System { .. }, None) => signal.0.changed.wait(state),
                 (Source::Manual(manual), _) => {
-                    manual.lock().sleepers.push(signal.clone());
+                    let mut manual = manual.lock();
+                    // Those that nobody else holds any more have no sleeper left.
+                    manual.sleepers.retain(|known| Arc::strong_count(&known.0) > 1);
+                    if !manual.sleepers.iter().any(|known| Arc::ptr_eq(&known.0, &signal.0)) {
+                        manual.sleepers.push(signal.clone());
+                    }
+                    drop(manual);
                     // Wakes by itself now and then: `advance` may come between the push and the wait.
                     signal.0.changed.wait_timeout(state, Duration::from_millis(5))
                 }
@@ -210,6 +216,21 @@ mod tests {
         signal.set();
         assert!(clock.wait(&signal, deadline));
         assert!(!Clock::system().wait(&Signal::new(), Deadline::at(Tick(Duration::ZERO))));
+    }
+
+    #[test]
+    fn a_long_wait_on_a_clock_that_stands_still_is_noted_once() {
+        let (clock, signal) = (Clock::manual(), Signal::new());
+        let waiter = std::thread::spawn({
+            let (clock, signal) = (clock.clone(), signal.clone());
+            move || clock.wait(&signal, Deadline::NEVER)
+        });
+        // The wait wakes by itself every few milliseconds.
+        std::thread::sleep(Duration::from_millis(60));
+        let Source::Manual(manual) = &*clock.0 else { panic!("a manual clock") };
+        assert!(manual.lock().sleepers.len() <= 1, "each wake-up was noted again");
+        signal.set();
+        assert!(waiter.join().expect("the waiter does not panic"));
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Graph {
             (server.replay(stream, self.0.id, timed)?, server.pressure())
         };
         if let Some(fence) = pressure {
-            super::wait::for_fence(inner, &*fence, inner.deadline(), "room for more work")?;
+            super::wait::for_room(&inner.config.clock, &*fence, inner.deadline())?;
         }
         Ok(Done::new(inner.clone(), ticket))
     }

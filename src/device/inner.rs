@@ -1,6 +1,7 @@
 //! One device behind its one lock, and what can be known without it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
 use super::waiter::Waiters;
@@ -25,6 +26,8 @@ pub(super) struct DeviceInner {
     pub(super) compiler: Arc<dyn Compiler>,
     pub(super) monitor: Arc<Monitor>,
     pub(super) waiters: Waiters,
+    /// For each stream, the number of the last window that a handle on it opened, while that handle lives.
+    pub(super) windows: Mutex<HashMap<StreamId, u64>>,
 }
 
 thread_local! {
@@ -40,7 +43,8 @@ impl DeviceInner {
             caps: server.caps(),
             compiler: server.compiler(),
             monitor: server.monitor(),
-            waiters: Waiters::new(config.waiter_threads_max, config.clock.clone()),
+            windows: Mutex::new(HashMap::new()),
+            waiters: Waiters::new(config.waiter_threads_max),
             server: Mutex::new(server),
             config,
         }
@@ -61,7 +65,7 @@ impl DeviceInner {
             server.pressure()
         };
         match pressure {
-            Some(fence) => wait::for_fence(self, &*fence, self.deadline(), "room for more work"),
+            Some(fence) => wait::for_room(&self.config.clock, &*fence, self.deadline()),
             None => Ok(()),
         }
     }
@@ -98,7 +102,11 @@ impl DeviceInner {
 
     /// The closure of this device that runs on this thread.
     pub(super) fn in_closure(&self) -> Option<GraphOp> {
-        CLOSURES.with_borrow(|closures| closures.iter().rev().find(|(id, _)| *id == self.id).map(|(_, call)| *call))
+        let running = |closures: &RefCell<Vec<(DeviceId, GraphOp)>>| {
+            closures.borrow().iter().rev().find(|(id, _)| *id == self.id).map(|(_, call)| *call)
+        };
+        // A thread that ends may call from the destructor of a thread-local; no closure runs on it then.
+        CLOSURES.try_with(running).unwrap_or(None)
     }
 
     /// Mark that a closure of this device runs on this thread until the guard is dropped, also by a panic.
@@ -106,8 +114,14 @@ impl DeviceInner {
         if self.in_closure().is_some() {
             return Err(GraphState::new(call, GraphRule::NestedCapture).caller(StreamId::current()).into());
         }
-        CLOSURES.with_borrow_mut(|closures| closures.push((self.id, call)));
-        Ok(ClosureGuard { device: self.id })
+        let entered = CLOSURES.try_with(|closures| closures.borrow_mut().push((self.id, call)));
+        match entered {
+            Ok(()) => Ok(ClosureGuard { device: self.id }),
+            Err(_) => {
+                let rule = GraphRule::Other("its thread is ending; call it before, or on another thread".to_owned());
+                Err(GraphState::new(call, rule).caller(StreamId::current()).into())
+            }
+        }
     }
 
     /// Refuse a handle of another device.
@@ -135,7 +149,9 @@ pub(super) struct ClosureGuard {
 
 impl Drop for ClosureGuard {
     fn drop(&mut self) {
-        CLOSURES.with_borrow_mut(|closures| {
+        // It cannot fail while the closure's thread runs.
+        let _ = CLOSURES.try_with(|closures| {
+            let mut closures = closures.borrow_mut();
             if let Some(index) = closures.iter().rposition(|(id, _)| *id == self.device) {
                 closures.remove(index);
             }

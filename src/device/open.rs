@@ -94,8 +94,8 @@ impl Device {
         let bytes = n.checked_mul(size).ok_or_else(|| ServerError::InvalidSize {
             bytes: u64::MAX,
             problem: format!("{n} elements of {size} bytes exceed what a 64-bit size can hold").into(),
-        })?;
-        self.alloc(bytes)
+        });
+        self.alloc(self.inner.or_doom(StreamId::current(), bytes)?)
     }
 
     /// A new buffer with a copy of `data`.
@@ -168,8 +168,9 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the closure answers; `GraphState` for a nested or an empty capture; `ClosurePanicked`; what sealing answers.
-    /// Nothing is recorded then, and the device is as it was.
+    /// What the closure answers; `GraphState` for a nested or an empty capture; `ClosurePanicked`: the device is as it was
+    /// then. `Tainted` for an input that carries a failure, and what sealing answers: there is no graph, and what it would
+    /// have written carries the failure (spec C-76).
     pub fn capture<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Graph, R)> {
         self.capture_with(CaptureOptions::default(), closure)
     }

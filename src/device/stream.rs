@@ -12,7 +12,7 @@ use crate::op::Op;
 use crate::server::{CaptureOptions, CaptureStatus, WaitMode};
 use crate::stream::StreamId;
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A logical stream of a device. Work on it runs in the order of the calls; work on other streams is ordered by the data
 /// it shares.
@@ -28,26 +28,41 @@ pub struct Stream(Arc<StreamInner>);
 struct StreamInner {
     device: Device,
     id: StreamId,
-    opened: AtomicBool,
+    /// The number of the last window that this handle opened; 0 for none.
+    opened: AtomicU64,
 }
+
+/// Numbers of windows that handles opened.
+static NEXT_WINDOW: AtomicU64 = AtomicU64::new(1);
 
 impl Drop for StreamInner {
     fn drop(&mut self) {
-        if self.opened.load(Ordering::Acquire) {
-            let mut server = self.device.inner.lock();
-            // Only its own window: after an abandoned end the slot may hold another stream's.
-            if server.capture_status(self.id).owner == Some(self.id)
-                && let Err(error) = server.graph_abort(self.id)
-            {
-                tracing::warn!(%error, stream = ?self.id, "the window of a dropped stream could not be aborted");
+        let opened = self.opened.load(Ordering::Acquire);
+        if opened == 0 {
+            return;
+        }
+        let mut server = self.device.inner.lock();
+        // Only its own window: the slot may hold another stream's by now, or one that another handle on this stream opened.
+        let latest = {
+            let mut windows = self.device.inner.windows.lock();
+            let latest = windows.get(&self.id) == Some(&opened);
+            if latest {
+                windows.remove(&self.id);
             }
+            latest
+        };
+        if latest
+            && server.capture_status(self.id).owner == Some(self.id)
+            && let Err(error) = server.graph_abort(self.id)
+        {
+            tracing::warn!(%error, stream = ?self.id, "the window of a dropped stream could not be aborted");
         }
     }
 }
 
 impl Stream {
     pub(super) fn new(device: Device, id: StreamId) -> Self {
-        Self(Arc::new(StreamInner { device, id, opened: AtomicBool::new(false) }))
+        Self(Arc::new(StreamInner { device, id, opened: AtomicU64::new(0) }))
     }
 
     /// Its name.
@@ -197,8 +212,11 @@ impl Stream {
     pub fn graph_prepare_with(&self, options: CaptureOptions) -> Result<()> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Prepare, "the capture that is running")?;
-        inner.lock().graph_prepare(self.0.id, options)?;
-        self.0.opened.store(true, Ordering::Release);
+        let mut server = inner.lock();
+        server.graph_prepare(self.0.id, options)?;
+        let window = NEXT_WINDOW.fetch_add(1, Ordering::Relaxed);
+        inner.windows.lock().insert(self.0.id, window);
+        self.0.opened.store(window, Ordering::Release);
         Ok(())
     }
 

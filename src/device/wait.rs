@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::inner::DeviceInner;
 use super::waiter::Parked;
-use crate::clock::Deadline;
+use crate::clock::{Clock, Deadline};
 use crate::error::{Result, ServerError};
 use crate::sync::{Arc, Mutex};
 use crate::ticket::{Fence, Finish, ReplayReport, Ticket};
@@ -21,6 +21,15 @@ pub(super) fn for_fence(device: &DeviceInner, fence: &dyn Fence, deadline: Deadl
         return Ok(());
     }
     Err(ServerError::Timeout { what, waited: clock.now().0.saturating_sub(start.0) })
+}
+
+/// Wait for room for more work. What was asked for is queued already, so a deadline that comes first is no failure of it: an
+/// error would have the caller ask again, and the work run twice.
+pub(super) fn for_room(clock: &Clock, fence: &dyn Fence, deadline: Deadline) -> Result<()> {
+    if !fence.wait(clock, deadline)? {
+        tracing::warn!("the device did not make room for more work within Config::wait_max");
+    }
+    Ok(())
 }
 
 /// An answer to come: wait for it, or await it on any executor. Dropping it drops the answer, not the work.
@@ -204,5 +213,32 @@ impl Future for DoneFuture {
 impl fmt::Debug for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Done").field("done", &self.is_done()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Tick;
+
+    /// A fence that never passes, of a device that may be lost.
+    struct Stuck(Option<ServerError>);
+
+    impl Fence for Stuck {
+        fn wait(&self, _clock: &Clock, _deadline: Deadline) -> Result<bool> {
+            self.0.clone().map_or(Ok(false), Err)
+        }
+
+        fn is_passed(&self) -> Result<bool> {
+            self.0.clone().map_or(Ok(false), Err)
+        }
+    }
+
+    #[test]
+    fn queued_work_does_not_fail_for_want_of_room() {
+        let (clock, now) = (Clock::manual(), Deadline::at(Tick(Duration::ZERO)));
+        for_room(&clock, &Stuck(None), now).unwrap();
+        let lost = ServerError::DeviceLost { device: 1, reason: "gone".into() };
+        assert!(matches!(for_room(&clock, &Stuck(Some(lost)), now), Err(ServerError::DeviceLost { .. })));
     }
 }

@@ -2,6 +2,7 @@
 //! number, sleep inside the fence (never spinning), and end when they have nothing to do.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -43,8 +44,11 @@ struct State {
 }
 
 impl Waiters {
-    pub(super) fn new(threads_max: usize, clock: Clock) -> Self {
-        Self(Arc::new(Shared { threads_max: threads_max.max(1), clock, state: Mutex::new(State::default()) }))
+    /// At most `threads_max` threads. Turns are a matter of these threads, so they go by the system's clock, whatever the
+    /// device's is: one that stands still would never end a turn.
+    pub(super) fn new(threads_max: usize) -> Self {
+        let (clock, state) = (Clock::system(), Mutex::new(State::default()));
+        Self(Arc::new(Shared { threads_max: threads_max.max(1), clock, state }))
     }
 
     /// Wake `waker` once `fence` is passed or fails. A future that is polled again only changes its waker.
@@ -116,7 +120,10 @@ impl Job {
             slot.over = true;
             slot.waker.clone()
         };
-        waker.wake();
+        // The executor's own code: a panic in it is its own, and must not cost the other futures this thread.
+        if catch_unwind(AssertUnwindSafe(|| waker.wake())).is_err() {
+            tracing::warn!("waking a future panicked");
+        }
     }
 }
 
@@ -142,6 +149,14 @@ mod tests {
 
     struct Count(AtomicUsize, Signal);
 
+    struct Faulty;
+
+    impl Wake for Faulty {
+        fn wake(self: Arc<Self>) {
+            panic!("an executor's mistake");
+        }
+    }
+
     impl Wake for Count {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
@@ -151,7 +166,7 @@ mod tests {
 
     #[test]
     fn more_futures_than_threads_are_all_woken_in_any_order() {
-        let waiters = Waiters::new(2, Clock::system());
+        let waiters = Waiters::new(2);
         let signals: Vec<Signal> = (0..6).map(|_| Signal::new()).collect();
         let counts: Vec<Arc<Count>> =
             signals.iter().map(|_| Arc::new(Count(AtomicUsize::new(0), Signal::new()))).collect();
@@ -168,5 +183,20 @@ mod tests {
             assert!(Clock::system().wait(&counts[index].1, Clock::system().deadline_in(Duration::from_secs(10))));
         }
         assert!(counts.iter().all(|count| count.0.load(Ordering::SeqCst) == 1));
+    }
+
+    #[test]
+    fn a_waker_that_panics_costs_the_others_nothing() {
+        let waiters = Waiters::new(1);
+        for faulty in [true, true, false] {
+            let (signal, count) = (Signal::new(), Arc::new(Count(AtomicUsize::new(0), Signal::new())));
+            let fence: Arc<dyn Fence> = Arc::new(SignalFence(signal.clone()));
+            let waker = if faulty { Waker::from(Arc::new(Faulty)) } else { Waker::from(count.clone()) };
+            waiters.park(&fence, &mut Parked::default(), &waker);
+            signal.set();
+            if !faulty {
+                assert!(Clock::system().wait(&count.1, Clock::system().deadline_in(Duration::from_secs(10))));
+            }
+        }
     }
 }

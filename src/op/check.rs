@@ -200,8 +200,9 @@ fn check_owner(op: &'static str, binding: &BufferBinding, device: DeviceId) -> R
     }
     let (start, trim) = (binding.offset_start.unwrap_or(0), binding.offset_end.unwrap_or(0));
     let within = start.checked_add(trim).is_some_and(|cut| cut <= binding.size);
-    if !within || binding.size > binding.memory.size() {
-        return Err(invalid_range(op, binding, "the offsets lie outside the buffer"));
+    // A smaller size would make bytes in the middle of the memory count as its end, behind which lies padding.
+    if !within || binding.size != binding.memory.size() {
+        return Err(invalid_range(op, binding, "the offsets lie outside the buffer, or its size is not its memory's"));
     }
     Ok(())
 }
@@ -359,6 +360,9 @@ mod tests {
         outside.binding.offset_start = Some(u64::MAX);
         outside.binding.offset_end = Some(2);
         assert!(matches!(check(Op::Fill { dst: outside, word: 0 }), Err(ServerError::InvalidRange { .. })));
+        let mut short = fixture.buffer(16);
+        short.binding.size = 5;
+        assert!(matches!(check(Op::Fill { dst: short, word: 0 }), Err(ServerError::InvalidRange { .. })));
         let write = check(Op::Write { dst: fixture.buffer(5), bytes: [1u8; 4].into() });
         assert!(matches!(write, Err(ServerError::InvalidRange { .. })));
         check(Op::Write { dst: fixture.buffer(5), bytes: [1u8; 5].into() }).unwrap();

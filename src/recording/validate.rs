@@ -95,14 +95,19 @@ impl Recording {
             }
             NodeOp::LaunchIndirect { kernel, counts, max, values, .. } => {
                 ensure(is_grid(*max), at, "its largest grid must be 1 to 65535 in each dimension")?;
-                ensure(counts.len == 12 && counts.start % 4 == 0, at, "its counts must be three aligned words")?;
+                ensure(
+                    counts.len >= 12 && counts.start % 4 == 0,
+                    at,
+                    "its counts must be three aligned words or more",
+                )?;
                 self.validate_launch(*kernel, values, at)
             }
             NodeOp::Copy { src, dst } => {
                 ensure(src.len == dst.len && !src.overlaps(dst), at, "a copy needs two disjoint ranges of one length")
             }
             NodeOp::Fill { dst, .. } => {
-                ensure(dst.start % 4 == 0 && dst.len % 4 == 0, at, "a fill must cover whole words")
+                let whole = dst.len % 4 == 0 || self.ends_with(dst);
+                ensure(dst.start % 4 == 0 && whole, at, "a fill must cover whole words, or reach its buffer's end")
             }
             NodeOp::HostWrite { dst, host } => {
                 let bytes = self.host.get(*host as usize).map(|bytes| bytes.len() as u64);
@@ -143,6 +148,10 @@ impl Recording {
         place.len > 0 && place.start.checked_add(place.len).is_some_and(|end| end <= decl.bytes)
     }
 
+    fn ends_with(&self, place: &Place) -> bool {
+        self.buffers.get(place.buffer as usize).is_some_and(|decl| decl.bytes == place.end())
+    }
+
     fn kind(&self, param: u32) -> Option<&ParamKind> {
         self.params.get(param as usize).map(|param| &param.kind)
     }
@@ -155,4 +164,31 @@ fn is_grid(groups: [u32; 3]) -> bool {
 /// Whether a value has 1 to 4 components and nothing beyond them.
 fn is_value(value: &Value) -> bool {
     (1..=4).contains(&value.ty().lanes) && Value::from_bytes(value.ty(), value.bytes()).as_ref() == Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::{LaunchIndirect, Op};
+    use crate::recording::RecordingBuilder;
+    use crate::recording::fixture::{Fixture, baked, slot};
+
+    #[test]
+    fn what_a_call_takes_is_valid_when_it_comes_back() {
+        let fixture = Fixture::new();
+        let mut builder = RecordingBuilder::new(None);
+        // A buffer whose end is no whole word, and counts at the start of a longer buffer.
+        let (odd, counts) = (fixture.buffer(5), fixture.buffer(64));
+        builder.push(&Op::Fill { dst: odd.into(), word: 7 }).unwrap();
+        builder.push(&Op::Fill { dst: slot("odd", &fixture.buffer(6)), word: 7 }).unwrap();
+        let buffers = vec![fixture.buffer(16).into(), fixture.buffer(16).into()];
+        let Op::Launch(launch) = fixture.launch(buffers, vec![baked(1.0)]) else { panic!("a launch") };
+        builder.push(&Op::LaunchIndirect(LaunchIndirect { launch, counts: counts.into() })).unwrap();
+        let recording = builder.finish().recording;
+        let back = Recording::from_json(&recording.to_json().unwrap()).unwrap();
+        assert_eq!(back, *recording);
+        let mut cut = back;
+        cut.buffers[0].bytes = 8;
+        assert!(cut.validate().is_err(), "a fill that ends within a word of its buffer");
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graphreel::ServerError;
 use graphreel::book::GraphClaims;
 use graphreel::error::Result;
 use graphreel::kernel::Kernel;
 use graphreel::memory::{Access, BufferBinding, ClaimKey};
-use graphreel::op::{BufferArg, GridArg, Launch, LaunchIndirect, Op, ValueArg};
+use graphreel::op::{BufferArg, GridArg, Launch, LaunchIndirect, Op, ValueArg, check};
 use graphreel::recording::{NodeOp, NodeValue, ParamTable, ParamUser, Place, PlannedChange, Recording};
 use graphreel::server::{GraphId, GraphUpdate, ParamUpdate};
 use graphreel::sync::Arc;
@@ -68,12 +69,16 @@ impl Graph {
     ) -> Result<bool> {
         let plan = self.params.plan(&self.recording, update)?;
         let touched = self.touched(&plan);
+        let changed: Vec<u32> = plan.iter().map(|change| change.param).collect();
         let back: Vec<PlannedChange> = plan.iter().filter_map(|change| self.current(change)).collect();
         let rebinds = !touched.rebound.is_empty();
         self.params.apply(plan);
-        if rebinds && let Err(error) = self.rebind(gpu, pages, builtins, &touched.rebound) {
-            self.params.apply(back);
-            return Err(error);
+        if rebinds {
+            let fits = self.check_rebound(gpu, &changed);
+            if let Err(error) = fits.and_then(|()| self.rebind(gpu, pages, builtins, &touched.rebound)) {
+                self.params.apply(back);
+                return Err(error);
+            }
         }
         let Some(program) = &mut self.program else { return Ok(rebinds) };
         for index in touched.scalars {
@@ -90,6 +95,22 @@ impl Graph {
             }
         }
         Ok(rebinds)
+    }
+
+    /// Check the new buffers of the parameters `changed` as at a call: a plan knows their lengths, not where an operation
+    /// takes a range to begin and end.
+    fn check_rebound(&self, gpu: &Gpu, changed: &[u32]) -> Result<()> {
+        for param in changed {
+            for user in self.params.users(*param) {
+                let ParamUser::Buffer { node, .. } = user else { continue };
+                let Some(op) = self.operation(*node as usize) else { continue };
+                check(&op, &gpu.caps, gpu.info.id).map_err(|error| ServerError::InvalidParam {
+                    name: self.recording.params[*param as usize].name.clone(),
+                    problem: format!("its new buffer does not fit node {node}: {error}").into(),
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn rebind(&mut self, gpu: &Gpu, pages: &Pages, builtins: &Builtins, nodes: &BTreeSet<u32>) -> Result<()> {

@@ -19,7 +19,7 @@ use graphreel::{Caps, Config, DeviceInfo, Server, ServerError};
 use crate::batch::Batch;
 use crate::gpu::Gpu;
 use crate::graph::Graph;
-use crate::pages::Pages;
+use crate::pages::{Pages, Spot};
 use crate::pipeline::WgpuCompiler;
 use crate::replay::{Injected, unknown};
 use crate::staging::StagingPool;
@@ -110,6 +110,17 @@ impl WgpuServer {
         self.forget_pages();
     }
 
+    /// Zero what another account used, in a batch of its own: one that is refused for an operation beside it must not leave
+    /// that account's bytes readable.
+    fn zero(&mut self, spot: &Spot) -> Result<()> {
+        if let Err(error) = self.submit_batch() {
+            self.gpu.monitor.check()?;
+            self.report_later(error);
+        }
+        self.batch.clear(&self.gpu, &self.pages, spot)?;
+        self.submit_batch()
+    }
+
     fn forget_pages(&mut self) {
         let removed = self.pages.take_removed();
         self.batch.groups.forget(&removed);
@@ -151,14 +162,16 @@ impl Server for WgpuServer {
     fn alloc(&mut self, stream: StreamId, bytes: u64, account: &Account) -> Result<Handle> {
         self.enter()?;
         if bytes == 0 {
-            let problem = "a buffer has at least one byte".into();
-            return Err(ServerError::InvalidSize { bytes, problem });
+            let error = ServerError::InvalidSize { bytes, problem: "a buffer has at least one byte".into() };
+            self.book.doom(stream, error.clone());
+            return Err(error);
         }
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
         let slot = self.book.slots().index_of(stream);
-        let placed = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)).and_then(|zero| match zero {
-            Some(spot) => self.batch.clear(&self.gpu, &self.pages, &spot),
+        let zero = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        let placed = zero.and_then(|zero| match zero {
+            Some(spot) => self.zero(&spot),
             None => Ok(()),
         });
         self.forget_pages();
@@ -264,7 +277,10 @@ impl Server for WgpuServer {
 
     fn graph_abort(&mut self, stream: StreamId) -> Result<()> {
         self.enter()?;
-        window::graph_abort(self, stream)
+        let recording = self.book.status(stream).recording;
+        window::graph_abort(self, stream)?;
+        self.counters.captures_failed += u64::from(recording);
+        Ok(())
     }
 
     fn capture_status(&self, stream: StreamId) -> CaptureStatus {

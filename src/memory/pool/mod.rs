@@ -314,7 +314,9 @@ impl Pool {
             }));
         }
         release.iter().for_each(|id| self.pages.release(*id));
-        let bytes = if exclusive { bytes } else { self.shared_page().min(room).max(bytes) };
+        // Neither the page size nor the room need be a multiple of the alignment; a page is, as its slices are.
+        let shared = self.shared_page().min(room);
+        let bytes = if exclusive { bytes } else { (shared - shared % self.config.alignment).max(bytes) };
         Ok(PageRequest { bytes, release, exclusive })
     }
 }

@@ -169,6 +169,23 @@ fn a_refused_batch_taints_what_it_would_have_written_and_nothing_else() {
 }
 
 #[test]
+fn a_refused_batch_leaves_no_other_accounts_bytes() {
+    let Some((mut rig, wrapped, raw)) = wrapped() else { return };
+    let secret = rig.upload(&[0xdead_u32; 16]);
+    assert_eq!(rig.read::<u32>(&secret), [0xdead; 16]);
+    drop(secret);
+    let other = graphreel::memory::Account::new("other", None);
+    rig.run(Op::Fill { dst: wrapped.binding().into(), word: 3 });
+    // It takes the place of the secret, and is to be zero for whatever kernel reads it.
+    let fresh = rig.server.alloc(OWNER, 64, &other).expect("a small allocation");
+    raw.destroy();
+    let seen = rig.server.alloc(OWNER, 64, &other).expect("a small allocation");
+    let _ = rig.server.flush(OWNER);
+    rig.run(Op::Copy { src: fresh.binding().into(), dst: seen.binding().into() });
+    assert_eq!(rig.read::<u32>(&seen), [0; 16]);
+}
+
+#[test]
 fn a_replay_that_wgpu_refuses_runs_nothing() {
     // C-84: all or none.
     let Some((mut rig, x, raw)) = wrapped() else { return };

@@ -1,8 +1,10 @@
 //! Dropping things in every order, with work in flight: nothing waits, nothing panics, nothing is lost or used after free.
 
+use std::cell::RefCell;
+use std::sync::mpsc;
 use std::thread;
 
-use graphreel::{Config, Device, Graph, GraphRule, Result, ServerError};
+use graphreel::{Buffer, Config, Device, Graph, GraphRule, Grid, Result, ServerError};
 
 use super::work::{LATE, N, SUCC, blank, graph_of, grid, holds, open_window, refused, same, settle, words};
 use crate::env::{assert_works, failure, kernel_on, taint_of};
@@ -11,7 +13,7 @@ use crate::{Env, kernels};
 /// Rounds of [`LATE`] that keep a device busy while the host goes on.
 const SLOW: u32 = 20_000;
 
-fn slow_graph(device: &Device) -> Result<(Graph, graphreel::Buffer)> {
+fn slow_graph(device: &Device) -> Result<(Graph, Buffer)> {
     let late = kernel_on(device, LATE);
     let (one, two) = (words(device, 0)?, blank(device)?);
     let (graph, ()) = device.capture(|c| {
@@ -163,6 +165,50 @@ pub fn a_thread_that_ends_loses_nothing(env: &Env) -> Result<()> {
         Ok(to)
     });
     holds(&worker.join().expect("no panic")?, 2);
+    Ok(())
+}
+
+/// What a thread keeps in a thread-local, used once more when the thread ends.
+struct Keepsake {
+    graph: Graph,
+    answers: mpsc::Sender<(Result<()>, Result<()>)>,
+}
+
+impl Drop for Keepsake {
+    fn drop(&mut self) {
+        let update = self.graph.update(|u| u.set("value", 8u32));
+        let capture = self.graph.device().capture(|_| Ok(())).map(|_| ());
+        self.answers.send((update, capture)).expect("the test listens");
+    }
+}
+
+thread_local! {
+    static KEEPSAKE: RefCell<Option<Keepsake>> = const { RefCell::new(None) };
+}
+
+/// A call from the destructor of a thread-local is answered, whatever else of the thread is gone by then: a panic there would
+/// end the process.
+pub fn calls_from_the_end_of_a_thread_are_answered(env: &Env) -> Result<()> {
+    let (output, fill) = (blank(&env.device)?, env.kernel(kernels::FILL));
+    let (graph, ()) = env.device.capture(|c| {
+        let value = c.param("value", 1u32);
+        c.launch(&fill, Grid::stride(N), (&output, &value))
+    })?;
+    let (answers, answered) = mpsc::channel();
+    let kept = graph.clone();
+    let worker = thread::spawn(move || {
+        // Touched before the device is, so that it goes after whatever the device keeps for the thread.
+        KEEPSAKE.with_borrow_mut(|keepsake| *keepsake = None);
+        kept.device().profile(|_| Ok(()))?;
+        KEEPSAKE.with_borrow_mut(|keepsake| *keepsake = Some(Keepsake { graph: kept, answers }));
+        Ok::<(), ServerError>(())
+    });
+    worker.join().expect("no panic")?;
+    let (update, capture) = answered.recv().expect("an answer");
+    update?;
+    assert!(matches!(failure(capture), ServerError::GraphState(_)));
+    graph.replay()?;
+    holds(&output, 8);
     Ok(())
 }
 

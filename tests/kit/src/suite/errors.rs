@@ -199,6 +199,9 @@ pub fn more_bytes_than_the_devices_limit(env: &Env) -> Result<()> {
     assert!(matches!(large, ServerError::OutOfMemory(_)), "{large:?}");
     assert_eq!(earlier.read::<u32>()?, [77; 64]);
     assert_works(&device);
+    // Any number of bytes is a limit, or a page size: pages are as large as the device takes them.
+    assert_works(&env.open(Config { memory_limit: Some(1_000_003), ..Config::default() }));
+    assert_works(&env.open(Config { page_bytes: 1_000_001, ..Config::default() }));
     Ok(())
 }
 
@@ -217,18 +220,24 @@ pub fn more_bytes_than_an_accounts_limit(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// C-30, C-96, D11: an owner's allocation that fails dooms its window, which reports it; the slot is usable.
+/// C-30, C-96, D11: an owner's allocation that fails, for whatever reason, dooms its window, which reports it; the slot is
+/// usable.
 pub fn an_allocation_that_fails_in_a_window_dooms_it(env: &Env) -> Result<()> {
     let device = env.open(Config { memory_limit: Some(16 << 20), ..Config::default() });
     let (owner, neighbour) = folded_on(&device);
     let buffer = device.upload(&[1u32; 64])?;
-    for (stream, dooms) in [(&neighbour, false), (&owner, true)] {
+    let over_the_limit = || failure(device.alloc(17 << 20));
+    let empty = || failure(device.alloc(0));
+    let beyond_64_bits = || failure(device.alloc_for::<u64>(u64::MAX));
+    let refusals: [&dyn Fn() -> ServerError; 3] = [&over_the_limit, &empty, &beyond_64_bits];
+    let cases = refusals.iter().flat_map(|refusal| [(refusal, &neighbour, false), (refusal, &owner, true)]);
+    for (refusal, stream, dooms) in cases {
         owner.graph_prepare()?;
         owner.begin_capture()?;
         owner.fill(&buffer, 2)?;
         let refused = {
             let _pin = stream.id().pin();
-            failure(device.alloc(17 << 20))
+            refusal()
         };
         match owner.end_capture() {
             Err(ended) if dooms => assert_eq!(ended.to_string(), refused.to_string()),

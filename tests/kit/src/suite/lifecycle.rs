@@ -65,7 +65,8 @@ pub fn calls_out_of_order_change_nothing(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// C-66 to C-68, TC-12: an abort from each state leaves the slot idle; what was recorded did not run.
+/// C-66 to C-68, TC-12: an abort from each state leaves the slot idle; what was recorded did not run, and counts as a window
+/// without a graph.
 pub fn an_abort_from_any_state_frees_the_slot(env: &Env) -> Result<()> {
     let (owner, _) = env.folded();
     let inc = env.kernel(kernels::INC);
@@ -75,12 +76,14 @@ pub fn an_abort_from_any_state_frees_the_slot(env: &Env) -> Result<()> {
     owner.graph_abort()?;
     assert_eq!(buffer.read::<u32>()?, [2; 8], "an aborted warmup ran as any eager work");
     env.assert_usable(&owner);
+    assert_eq!(env.device.counters().captures_failed, 0, "nothing was recorded");
 
     owner.graph_prepare()?;
     owner.begin_capture()?;
     owner.launch(&inc, Grid::stride(8), (&buffer,))?;
     owner.graph_abort()?;
     assert!(!owner.capture_status().active);
+    assert_eq!(env.device.counters().captures_failed, 1);
     assert_eq!(taint_of(&buffer).to_string().split(':').next(), Some("graph_abort"));
     buffer.write(&[3u32; 8])?;
     assert_eq!(buffer.read::<u32>()?, [3; 8]);
@@ -219,6 +222,19 @@ pub fn a_dropped_stream_leaves_no_window(env: &Env) -> Result<()> {
     drop(late);
     assert_eq!(neighbour.capture_status().owner, Some(neighbour.id()), "another stream's window is left alone");
     neighbour.graph_abort()?;
+    for close in [0, 1] {
+        let (first, second) = (env.device.stream_of(id), env.device.stream_of(id));
+        first.graph_prepare()?;
+        if close == 0 {
+            first.graph_abort()?
+        } else {
+            second.graph_abort()?
+        }
+        second.graph_prepare()?;
+        drop(first);
+        assert_eq!(second.capture_status().owner, Some(id), "nor is one that another handle opened since");
+        second.graph_abort()?;
+    }
     env.assert_usable(&owner);
     Ok(())
 }

@@ -172,6 +172,38 @@ pub fn a_slot_takes_another_buffer(env: &Env) -> Result<()> {
     Ok(())
 }
 
+/// C-84: a range that an operation could not take at its call is no range for its slot either: the update is refused, and
+/// no byte beside a slot is ever written.
+pub fn a_range_that_no_operation_takes_is_refused(env: &Env) -> Result<()> {
+    let fill = env.kernel(kernels::FILL);
+    let (words, odd, source) = (env.buffer(&[1; 16]), env.device.upload(&[1u8; 5])?, env.device.upload(&[9u8; 5])?);
+    let other = env.device.upload(&[2u8; 512])?;
+    let (launches, ()) = env.device.capture(|c| {
+        let output = c.slot("output", &words)?;
+        c.launch(&fill, Grid::stride(16), (&output, 3u32))
+    })?;
+    let (fills, ()) = env.device.capture(|c| c.slot("output", &words).and_then(|output| c.fill(&output, 3)))?;
+    let (copies, ()) = env.device.capture(|c| c.slot("output", &odd).and_then(|output| c.copy(&source, &output)))?;
+    let unaligned = other.slice(2..66)?;
+    refused(&launches, |u| u.bind("output", &unaligned), &["`output`", "multiple of"]);
+    refused(&fills, |u| u.bind("output", &unaligned), &["`output`", "multiple of 4"]);
+    for range in [2..7, 8..13] {
+        let part = other.slice(range)?;
+        refused(&copies, |u| u.bind("output", &part), &["`output`", "multiple of 4"]);
+    }
+    for graph in [&launches, &fills, &copies] {
+        graph.replay()?;
+    }
+    assert_eq!(other.read::<u8>()?, [2; 512], "a refused update writes nowhere");
+    assert_eq!((words.read::<u32>()?, odd.read::<u8>()?), (vec![3; 16], vec![9; 5]), "and leaves the graph as it was");
+    let aligned = other.slice(4..68)?;
+    fills.update(|u| u.bind("output", &aligned))?;
+    fills.replay()?;
+    let read = other.read::<u8>()?;
+    assert_eq!((&read[..4], &read[4..8], &read[68..72]), (&[2; 4][..], &[3, 0, 0, 0][..], &[2; 4][..]));
+    Ok(())
+}
+
 /// The graph keeps what its slots hold now, and lets go of what they held.
 pub fn a_slot_keeps_its_buffer_alive(env: &Env) -> Result<()> {
     let mul2 = env.kernel(kernels::MUL2);
