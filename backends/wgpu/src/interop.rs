@@ -30,7 +30,8 @@ impl WgpuServer {
     ///
     /// Takes over the device's lost callback (wgpu has one). The callback for uncaptured errors stays the application's:
     /// all that Graphreel asks of wgpu runs in error scopes. What the application submits itself is ordered with our work
-    /// by submission, so flush before it and call `external_write` after it.
+    /// by submission, so flush before it and call `external_write` after it. Both must come from one `wgpu::Instance`: wgpu
+    /// panics otherwise.
     ///
     /// # Errors
     ///
@@ -49,7 +50,8 @@ impl WgpuServer {
     }
 
     /// Use a buffer of the application as ours. All of it counts as written. It stays alive as long as a handle or graph
-    /// holds it, and is charged to nobody.
+    /// holds it, and is charged to nobody. Wrap it once, unmapped, and from the device's own `wgpu::Instance`: wgpu does not tell
+    /// a buffer of another instance from its own.
     ///
     /// # Errors
     ///
