@@ -49,7 +49,8 @@ install_packages() {
 # Whether some Vulkan driver is likely to find a device: the software driver always does, others need a device node.
 vulkan_is_there() {
     local file
-    ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1' || return 1
+    # Debian keeps ldconfig where only root's PATH leads.
+    PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1' || return 1
     [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] || return 0
     for file in /usr/share/vulkan/icd.d/*.json /etc/vulkan/icd.d/*.json /usr/local/share/vulkan/icd.d/*.json; do
         case $file in

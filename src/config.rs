@@ -9,7 +9,7 @@ use crate::recording::Tier;
 /// Bounds and choices of one device. `Config::default()` suits a program that shares the device with others.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Shared slots, on which logical streams fold.
+    /// Shared slots, on which logical streams fold: 1 to 65,536, to which other numbers are brought.
     pub max_streams: usize,
     /// Exclusive slots, made on demand for captures and attempts.
     pub max_exclusive_streams: usize,

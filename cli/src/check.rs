@@ -1,16 +1,21 @@
 //! `graphreel check FILE.wgsl`: does it parse, is it valid, and what do its entry points take.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use comfy_table::Table;
 use graphreel::error::{InvalidKernel, KernelProblem};
-use graphreel::kernel::{BindingInfo, EntryInfo, Reflection, inspect};
+use graphreel::kernel::{BindingInfo, EntryInfo, OverrideInfo, Reflection, inspect, overrides};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, Json};
+
+/// The largest file that is read. No kernel is that long, and a device file has no end.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// The object of `check --json`.
 #[derive(Serialize)]
@@ -20,6 +25,8 @@ struct Report<'a> {
     valid: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<&'a [EntryInfo]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    overrides: &'a [OverrideInfo],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault<'a>>,
 }
@@ -45,20 +52,35 @@ pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
     let json = Json::new(args.json.json);
     json.check()?;
     let file = args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).map_err(|source| Failure::Read { path: file.clone(), source })?;
+    let text = read(&args.file).map_err(|source| Failure::Read { path: file.clone(), source })?;
     let schema = "graphreel.check/1";
-    match inspect(&text) {
-        Ok(entries) => {
-            json.put(&Report { schema, file: &file, valid: true, entries: Some(&entries), error: None })?;
-            if json.leaves_stdout() { output::print(&describe(&file, &entries)) } else { Ok(()) }
+    match inspect(&text).and_then(|entries| Ok((entries, overrides(&text)?))) {
+        Ok((entries, overrides)) => {
+            let entries = entries.as_slice();
+            let report =
+                Report { schema, file: &file, valid: true, entries: Some(entries), overrides: &overrides, error: None };
+            json.put(&report)?;
+            if json.leaves_stdout() { output::print(&describe(&file, entries, &overrides)) } else { Ok(()) }
         }
         Err(error) => {
             let message = error.problem.to_string();
             let fault = fault(&error.problem, &message);
-            json.put(&Report { schema, file: &file, valid: false, entries: None, error: Some(fault) })?;
+            let report =
+                Report { schema, file: &file, valid: false, entries: None, overrides: &[], error: Some(fault) };
+            json.put(&report)?;
             Err(Failure::Kernel { path: file, error: Box::new(error) })
         }
     }
+}
+
+/// The file's text, when it is one of bearable length.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let bytes = File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if bytes as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20)));
+    }
+    Ok(text)
 }
 
 fn fault<'a>(problem: &'a KernelProblem, text: &'a str) -> Fault<'a> {
@@ -87,18 +109,29 @@ pub(crate) fn complaint(path: &str, error: &InvalidKernel) -> String {
     text
 }
 
-fn describe(file: &str, entries: &[EntryInfo]) -> String {
+fn describe(file: &str, entries: &[EntryInfo], overrides: &[OverrideInfo]) -> String {
     let mut text =
         format!("{file}: valid, {} entry point{}\n", entries.len(), if entries.len() == 1 { "" } else { "s" });
+    for declared in overrides {
+        let _ = writeln!(text, "{}", describe_override(declared));
+    }
     for entry in entries {
         let _ = write!(text, "\n@{} {}", entry.stage, entry.name);
         match &entry.reflection {
             Some(reflection) => describe_entry(&mut text, reflection),
-            None if entry.stage == "compute" => text.push_str(": needs values for its overrides\n"),
+            None if entry.stage == "compute" => text.push_str(": shown in full once its overrides have values\n"),
             None => text.push_str(": cannot be launched, only compute entry points can\n"),
         }
     }
     text
+}
+
+/// `override NAME: TYPE`, with the number by which it may be given too, and whether it has to be.
+fn describe_override(declared: &OverrideInfo) -> String {
+    let OverrideInfo { name, id, ty, required } = declared;
+    let id = id.map(|id| format!("@id({id})"));
+    let label = [id.as_deref(), name.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    format!("override {label}: {ty}, {}", if *required { "needs a value" } else { "has a default" })
 }
 
 fn describe_entry(text: &mut String, reflection: &Reflection) {

@@ -35,12 +35,17 @@ impl Json {
         *self != Self::Stdout
     }
 
-    /// Learn now, and not after a minute's work, that the file cannot be written. What is in it stays.
+    /// Learn now, and not after a minute's work, that the file cannot be written. What is in it stays, and a file that was
+    /// not there is not left behind empty: the work may fail.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Self::File(path) = self else { return Ok(()) };
-        match OpenOptions::new().create(true).append(true).open(path) {
-            Ok(_) => Ok(()),
-            Err(source) => Err(Failure::Write { what: path.display().to_string(), source }),
+        let write = |source| Failure::Write { what: path.display().to_string(), source };
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(_) => fs::remove_file(path).map_err(write),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().create(true).append(true).open(path).map(drop).map_err(write)
+            }
+            Err(error) => Err(write(error)),
         }
     }
 
@@ -96,5 +101,18 @@ mod tests {
         let json = Json::File(folder.path().join("absent").join("a.json"));
         let failure = json.check().expect_err("its folder is absent");
         assert!(failure.to_string().contains("a.json"), "{failure}");
+        assert!(Json::File(folder.path().into()).check().is_err(), "a folder is no file");
+    }
+
+    #[test]
+    fn looking_whether_a_file_can_be_written_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let path = folder.path().join("a.json");
+        let json = Json::File(path.clone());
+        json.check().expect("the folder is writable");
+        assert!(!path.exists());
+        fs::write(&path, "before").expect("the folder is writable");
+        json.check().expect("the file is writable");
+        assert_eq!(fs::read_to_string(&path).expect("it stays"), "before");
     }
 }

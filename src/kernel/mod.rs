@@ -1,5 +1,6 @@
 //! Kernels: WGSL source, what naga tells about it, and the compiled handle.
 
+mod bounds;
 mod diagnosis;
 mod handle;
 mod lower;

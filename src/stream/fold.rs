@@ -2,6 +2,9 @@
 
 use super::StreamId;
 
+/// The most shared slots: far above what any device runs at once, far below what would cost memory.
+const SHARED_MAX: usize = 1 << 16;
+
 /// The index of a slot in its table: shared slots first, exclusive ones after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SlotIndex(pub usize);
@@ -16,9 +19,9 @@ pub struct SlotTable<S> {
 }
 
 impl<S> SlotTable<S> {
-    /// A table with `max_shared` (at least one) slots made by `make`.
+    /// A table with `max_shared` (at least one, at most 65,536) slots made by `make`.
     pub fn new(max_shared: usize, max_exclusive: usize, mut make: impl FnMut(SlotIndex) -> S) -> Self {
-        let max_shared = max_shared.max(1);
+        let max_shared = max_shared.clamp(1, SHARED_MAX);
         Self {
             slots: (0..max_shared).map(|index| make(SlotIndex(index))).collect(),
             max_shared,
@@ -114,5 +117,12 @@ mod tests {
         assert_eq!(table.leased_exclusive(), 1);
         assert_eq!(table.lease_exclusive(|_| unreachable!("pooled")), Some(first));
         assert_eq!(table.lease_exclusive(|index| index.0), None);
+    }
+
+    #[test]
+    fn a_number_of_slots_out_of_bounds_is_brought_within() {
+        assert_eq!(SlotTable::new(0, 0, |index| index.0).index_of(StreamId { value: 9 }), SlotIndex(0));
+        let vast = SlotTable::new(usize::MAX, usize::MAX, |index| index.0);
+        assert!(vast.index_of(StreamId { value: u64::MAX >> 1 }).0 < SHARED_MAX);
     }
 }

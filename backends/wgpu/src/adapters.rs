@@ -25,11 +25,19 @@ pub enum Select {
 }
 
 impl Select {
-    /// A selection from text, as in `GRAPHREEL_DEVICE`: an index, a PCI address, or a part of a name. A leading
+    /// A selection from text, as in `GRAPHREEL_DEVICE`: an index, a PCI address, or a part of a name, each with `index:`,
+    /// `pci:` or `name:` before it where it could be another; `auto` or this backend's name for the first. A leading
     /// `wgpu:` is allowed.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
-        let text = text.strip_prefix("wgpu:").unwrap_or(text);
+        let text = text.strip_prefix("wgpu:").unwrap_or(text).trim();
+        if ["auto", "auto-or-sim", "wgpu", "backend:wgpu"].contains(&text) {
+            return Self::Auto;
+        }
+        if let Some(name) = text.strip_prefix("name:") {
+            return Self::Name(name.trim().to_owned());
+        }
+        let text = ["index:", "pci:"].iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text).trim();
         match text.parse() {
             Ok(index) => Self::Index(index),
             Err(_) if text.is_empty() => Self::Auto,
@@ -164,11 +172,16 @@ fn position(infos: &[&DeviceInfo], wanted: &Select) -> Option<usize> {
             infos.iter().position(|info| info.name.to_lowercase().contains(&name))
         }
         Select::Pci(address) => {
-            let address = address.to_lowercase();
-            let at = |info: &&DeviceInfo| info.pci.as_ref().is_some_and(|pci| pci.to_lowercase().ends_with(&address));
+            let at = |info: &&DeviceInfo| info.pci.as_ref().is_some_and(|pci| same_pci(pci, address));
             infos.iter().position(at)
         }
     }
+}
+
+/// Whether two addresses are one, the domain of the second being optional.
+fn same_pci(known: &str, asked: &str) -> bool {
+    let (known, asked) = (known.to_lowercase(), asked.to_lowercase());
+    known == asked || known.strip_suffix(&asked).is_some_and(|domain| domain.ends_with(':'))
 }
 
 /// Why there is no adapter, in one line with the remedy.
@@ -225,12 +238,19 @@ mod tests {
         assert_eq!(Select::parse("wgpu:0"), Select::Index(0));
         assert_eq!(Select::parse("0000:01:00.0"), Select::Pci("0000:01:00.0".into()));
         assert_eq!(Select::parse("llvmpipe"), Select::Name("llvmpipe".into()));
-        assert_eq!(Select::parse(""), Select::Auto);
+        for first in ["", "auto", "wgpu", "backend:wgpu", "wgpu:"] {
+            assert_eq!(Select::parse(first), Select::Auto, "{first}");
+        }
+        assert_eq!(Select::parse("name:3"), Select::Name("3".into()));
+        assert_eq!(Select::parse("pci:0a:00.0"), Select::Pci("0a:00.0".into()));
+        assert_eq!(Select::parse("index:2"), Select::Index(2));
         let one = info("NVIDIA H200", "vulkan", DeviceKind::Discrete, Some("0000:0A:00.0"));
         let two = info("llvmpipe (LLVM)", "vulkan", DeviceKind::Software, None);
         let infos = [&one, &two];
         assert_eq!(position(&infos, &Select::Name("LLVMPIPE".into())), Some(1));
         assert_eq!(position(&infos, &Select::Pci("0a:00.0".into())), Some(0));
+        // A function of another bus that ends alike is another device.
+        assert_eq!(position(&infos, &Select::Pci("a:00.0".into())), None);
         assert_eq!(position(&infos, &Select::Index(2)), None);
     }
 }

@@ -97,6 +97,11 @@ impl Progress {
         if polled.is_err() && catch_unwind(AssertUnwindSafe(|| drop(self.device.poll(wgpu::PollType::Poll)))).is_err() {
             self.monitor.lose("the driver reported the loss of the device to a wait");
         }
+        // A submission that wgpu numbered and did not take: the device was destroyed under us, by the application that it is
+        // shared with. The lost callback may never come then, and a wait would go round without end.
+        if matches!(polled, Ok(Err(wgpu::PollError::WrongSubmissionIndex(..)))) {
+            self.monitor.lose("the device takes no submissions any more");
+        }
         matches!(polled, Ok(Ok(wgpu::PollStatus::WaitSucceeded | wgpu::PollStatus::QueueEmpty)))
     }
 }

@@ -32,6 +32,7 @@ impl WgpuServer {
     /// all that Graphreel asks of wgpu runs in error scopes. What the application submits itself is ordered with our work
     /// by submission, so flush before it and call `external_write` after it. wgpu may run the application's callbacks inside
     /// our submissions and polls, with the device's lock held: they must not use handles of this device.
+    /// Both must come from one `wgpu::Instance`: wgpu panics otherwise.
     ///
     /// # Errors
     ///
@@ -51,6 +52,7 @@ impl WgpuServer {
 
     /// Use a buffer of the application as ours. All of it counts as written. It stays alive as long as a handle or graph
     /// holds it, and is charged to nobody. Wrap it once: two wraps count as different memory, unordered.
+    /// It is unmapped, and from the device's own `wgpu::Instance`: wgpu does not tell a buffer of another instance from its own.
     ///
     /// # Errors
     ///

@@ -140,7 +140,8 @@ impl StampReader {
     /// Each operation's time, and the span from the first start to the last end when all were measured.
     pub(crate) fn read(&self, bytes: &[u8]) -> (Vec<NodeTime>, Option<Duration>) {
         let ticks: Vec<u64> = bytes.chunks_exact(8).map(bytemuck::pod_read_unaligned).collect();
-        let nanoseconds = |from: u64, to: u64| (to.saturating_sub(from) as f64 * f64::from(self.period_ns)) as u64;
+        // A clock that was set back between the two measured nothing.
+        let nanoseconds = |from: u64, to: u64| Some((to.checked_sub(from)? as f64 * f64::from(self.period_ns)) as u64);
         let mut span: Option<(u64, u64)> = None;
         let mut complete = !self.pairs.is_empty();
         let mut times = Vec::with_capacity(self.pairs.len());
@@ -148,9 +149,10 @@ impl StampReader {
             let measured = pair.and_then(|(pair, source)| {
                 let from = *ticks.get(pair as usize * 2)?;
                 let to = *ticks.get(pair as usize * 2 + 1)?;
+                let time = nanoseconds(from, to)?;
                 let (first, last) = span.unwrap_or((from, to));
                 span = Some((first.min(from), last.max(to)));
-                Some((nanoseconds(from, to), source))
+                Some((time, source))
             });
             complete &= measured.is_some();
             times.push(NodeTime {
@@ -159,7 +161,7 @@ impl StampReader {
                 source: measured.map_or(TimeSource::None, |(_, source)| source),
             });
         }
-        let total = span.filter(|_| complete).map(|(from, to)| Duration::from_nanos(nanoseconds(from, to)));
+        let total = span.filter(|_| complete).and_then(|(from, to)| nanoseconds(from, to)).map(Duration::from_nanos);
         (times, total)
     }
 }
@@ -180,6 +182,9 @@ mod tests {
         let all = StampReader { pairs, period_ns: 1.0 };
         let bytes: Vec<u8> = [100u64, 150, 160, 200].iter().flat_map(|tick| tick.to_le_bytes()).collect();
         assert_eq!(all.read(&bytes).1, Some(Duration::from_nanos(100)));
+        let bytes: Vec<u8> = [100u64, 150, 200, 160].iter().flat_map(|tick| tick.to_le_bytes()).collect();
+        let (times, total) = all.read(&bytes);
+        assert_eq!((times[0].nanoseconds, times[0].source, total), (None, TimeSource::None, None));
         assert_eq!(StampReader::absent(2).read(&[]).0.len(), 2);
     }
 }

@@ -85,7 +85,13 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
 
 /// Which devices `--backend` means.
 fn selections(names: &[String]) -> Result<Vec<Select>, Failure> {
-    let names: Vec<&str> = names.iter().map(|name| name.trim()).collect();
+    let mut once: Vec<&str> = Vec::new();
+    names.iter().map(|name| name.trim()).for_each(|name| {
+        if !once.contains(&name) {
+            once.push(name)
+        }
+    });
+    let names = once;
     match names.as_slice() {
         ["auto"] => return Ok(vec![Select::AutoOrSim]),
         ["all"] => {
@@ -130,7 +136,9 @@ mod tests {
         let of = |text: &str| selections(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(of("auto").expect("one word"), [Select::AutoOrSim]);
         assert_eq!(of("wgpu,sim").expect("two names"), [Select::Backend("wgpu".into()), Select::Backend("sim".into())]);
-        for bad in ["warp", "auto,wgpu", "all,all", ""] {
+        // As workloads and sizes, what is named twice is run once.
+        assert_eq!(of("wgpu,sim,wgpu").expect("two names").len(), 2);
+        for bad in ["warp", "auto,wgpu", "all,auto", ""] {
             assert!(matches!(of(bad), Err(Failure::Usage(_))), "{bad}");
         }
     }

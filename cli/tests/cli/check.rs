@@ -105,6 +105,29 @@ fn a_file_that_is_absent_or_no_text_is_named() {
 }
 
 #[test]
+fn overrides_are_named_with_what_they_need() {
+    let text = "override tile: u32;\n@id(7) override scale: f32 = 2.0;\n@compute @workgroup_size(tile) fn main() {}\n";
+    let (Run { code, stdout, .. }, _, _folder) = check(text, false);
+    assert_eq!(code, Some(0));
+    for part in ["override tile: u32, needs a value", "override @id(7) scale: f32, has a default", "@compute main: "] {
+        assert!(stdout.contains(part), "`{part}` in {stdout}");
+    }
+    let (run, _, _folder) = check(text, true);
+    assert_eq!(run.json()["overrides"][0]["required"], json!(true));
+}
+
+#[test]
+fn a_file_that_goes_too_deep_or_on_for_ever_is_refused() {
+    let deep = format!("@compute @workgroup_size(1) fn main() {{ let x = {}1; }}", "1 + ".repeat(100_000));
+    let (Run { code, stderr, .. }, path, _folder) = check(&deep, false);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.starts_with(&format!("error: {}:1:", path.display())), "{stderr}");
+    let (Run { code, stderr, .. }, _, _folder) = check(&" ".repeat((16 << 20) + 1), false);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("longer than 16 MiB"), "{stderr}");
+}
+
+#[test]
 fn every_shipped_kernel_is_valid() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let shaders = fs::read_dir(root.join("../shaders")).expect("the folder is in the repository");

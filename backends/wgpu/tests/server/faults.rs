@@ -85,6 +85,26 @@ fn waiters_end_within_a_second_of_the_loss() {
 }
 
 #[test]
+fn a_device_that_the_application_destroys_ends_waits() {
+    let Some(mut rig) = rig() else { return };
+    let kernel = rig.kernel(SAXPY);
+    let (x, y) = (rig.upload(&[1.0f32; 4]), rig.upload(&[0.0f32; 4]));
+    let graph = rig.capture(|rig| rig.run(saxpy(&kernel, &x, &y, 1.0))).expect("a graph");
+    rig.replay(&graph).expect("the device is there");
+    assert_eq!(rig.read::<f32>(&y), [1.0; 4]);
+    rig.server.raw_device().0.destroy();
+    // Calls may be refused by wgpu first. It numbers submissions that it no longer takes, without a word: a wait finds out.
+    let started = Instant::now();
+    let _ = rig.replay(&graph);
+    let clock = Clock::system();
+    let waited = rig.server.sync(OWNER, WaitMode::Blocking);
+    let waited = waited.and_then(|ticket| ticket.fence.wait(&clock, clock.deadline_in(Duration::from_secs(5))));
+    assert!(waited.expect_err("lost").is_device_lost());
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(rig.server.submit(OWNER, saxpy(&kernel, &x, &y, 1.0)).expect_err("lost").is_device_lost());
+}
+
+#[test]
 fn handles_of_another_device_are_refused() {
     let (Some(mut one), Some(mut two)) = (rig(), rig()) else { return };
     let foreign = two.upload(&[1.0f32; 4]);
