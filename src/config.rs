@@ -15,9 +15,10 @@ pub struct Config {
     pub max_exclusive_streams: usize,
     /// The most bytes that pools may take from the device; `None` for what the device has.
     pub memory_limit: Option<u64>,
-    /// Bytes of a pool page that small allocations share.
+    /// Bytes of a pool page that small allocations share. For backends with shared pages: on wgpu every allocation has a
+    /// buffer of its own, and this has no effect.
     pub page_bytes: u64,
-    /// Allocations above this get a page of their own.
+    /// Allocations above this many bytes get a page of their own. No effect on wgpu, where all do.
     pub slice_bytes_max: u64,
     /// Eager operations that may wait in a batch before it is submitted (wgpu).
     pub batch_operations_max: usize,
