@@ -1,5 +1,5 @@
 //! What every server of every backend keeps: the slots with their windows, the ledger of unreadable bytes, and the one
-//! answer to who may do what in a window (spec C, sections 9 and 13).
+//! answer to who may do what in a window (C-55 to C-62 and C-75 to C-82 in docs/CAPTURE.md).
 //!
 //! The book reaches no device. A server asks [`Book::admit`] before each operation and tells [`Book::ran`] or
 //! [`Book::failed`] after it, all under its one lock, so nothing can come between the answer and the act (C-93).

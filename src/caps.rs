@@ -51,7 +51,7 @@ pub enum DeviceKind {
 pub struct Caps {
     /// Tiers that captures can use, best first.
     pub tiers: Vec<Tier>,
-    /// Whether a host write inside a window is recorded (hardware graphs) or dooms it (software graphs, spec C-57).
+    /// Whether a host write inside a window is recorded (hardware graphs) or dooms it (software graphs, C-57).
     pub records_host_writes: bool,
     /// Whether neighbours' host calls wait for the window's end (hardware graphs) or are refused (software graphs).
     pub defers_neighbours: bool,

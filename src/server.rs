@@ -4,7 +4,8 @@
 //! wait answers a [`Ticket`]. There are no default methods, so a backend answers for every call; what it can never do it
 //! says in [`Caps`] and refuses by name.
 //!
-//! Spec C, section 12 gives the order of the graph calls. `capture::window` implements it once for all servers.
+//! docs/CAPTURE.md is the contract of the graph calls; numbers like C-58 are its rules. `capture::window` implements their
+//! order once for all servers.
 
 use std::any::Any;
 use std::time::Duration;
@@ -47,7 +48,7 @@ pub struct Sealed {
 }
 
 /// How a caller will wait for an answer. A hardware graph's owner may ask for a future inside its window, since that can
-/// resolve once the window closes; blocking there would never end (spec C-58, QC-7).
+/// resolve once the window closes; blocking there would never end (C-58, QC-7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitMode {
     /// The calling thread blocks.
@@ -144,11 +145,11 @@ pub trait Server: Send {
     fn monitor(&self) -> Arc<crate::device::Monitor>;
 
     /// Reserve `bytes` (at least 1) and charge them to `account`. Nothing is written: a read answers `Unwritten`, a
-    /// kernel sees zeros where the last user was another account. Allowed in every state of a window (spec C-96).
+    /// kernel sees zeros where the last user was another account. Allowed in every state of a window (C-96).
     ///
     /// # Errors
     ///
-    /// `InvalidSize`, `OutOfMemory`. An owner's failure inside its recording window dooms it (spec C-30).
+    /// `InvalidSize`, `OutOfMemory`. An owner's failure inside its recording window dooms it (C-30).
     fn alloc(&mut self, stream: StreamId, bytes: u64, account: &Account) -> Result<Handle>;
 
     /// Lease an exclusive slot; `None` when all are leased.
@@ -157,7 +158,7 @@ pub trait Server: Send {
     /// Give a leased exclusive slot back. Its window, if one is open, is aborted.
     fn return_stream(&mut self, stream: StreamId);
 
-    /// Run one operation, record it, or refuse it, as spec C-58 says for the caller and the slot's state.
+    /// Run one operation, record it, or refuse it, as C-58 says for the caller and the slot's state.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ pub trait Server: Send {
     fn submit(&mut self, stream: StreamId, op: Op) -> Result<()>;
 
     /// Note that an operation of `stream` could not even be made, so it was never submitted: it is missing in the window
-    /// that the stream records, if it records one, and dooms it (spec C-30).
+    /// that the stream records, if it records one, and dooms it (C-30).
     fn doom(&mut self, stream: StreamId, error: &ServerError);
 
     /// Hand everything queued so far to the device. Does nothing in a window.
@@ -204,21 +205,21 @@ pub trait Server: Send {
     /// As [`Server::submit`]; operations before the failing one have run.
     fn profile(&mut self, stream: StreamId, ops: Vec<Op>) -> Result<Ticket<Profile>>;
 
-    /// Open a window (spec C-69): arm priming and the capture cache.
+    /// Open a window (C-69): arm priming and the capture cache.
     ///
     /// # Errors
     ///
     /// `GraphState` when a window is active on the slot; `TierRefused` when the policy cannot be met.
     fn graph_prepare(&mut self, stream: StreamId, options: CaptureOptions) -> Result<()>;
 
-    /// Start recording (spec C-70). Only the owner may (QC-1).
+    /// Start recording (C-70). Only the owner may (QC-1).
     ///
     /// # Errors
     ///
     /// `GraphState`; or what the flush or the driver answered, the window being aborted then.
     fn begin_capture(&mut self, stream: StreamId) -> Result<()>;
 
-    /// Close the window in all cases and seal it where the table of spec C-71 says so.
+    /// Close the window in all cases and seal it where the table of C-71 says so.
     ///
     /// # Errors
     ///
@@ -235,13 +236,13 @@ pub trait Server: Send {
     /// Where the stream's slot is in its lifecycle.
     fn capture_status(&self, stream: StreamId) -> CaptureStatus;
 
-    /// Run a graph: all of it, or nothing (spec C-84). Does not block. With `timed`, each node is timed where the device
+    /// Run a graph: all of it, or nothing (C-84). Does not block. With `timed`, each node is timed where the device
     /// can.
     ///
     /// # Errors
     ///
     /// `GraphState` in the caller's own window or for an unknown graph; `Tainted` for an input; `MovedMemory`; what
-    /// failed before the first submit. Each taints what the graph writes (spec C-76), but `GraphState` and foreign handles.
+    /// failed before the first submit. Each taints what the graph writes (C-76), but `GraphState` and foreign handles.
     fn replay(&mut self, stream: StreamId, graph: GraphId, timed: bool) -> Result<Ticket<ReplayReport>>;
 
     /// Change parameters for the replays issued after it: all or none, O(changed).
@@ -251,7 +252,7 @@ pub trait Server: Send {
     /// `InvalidParam` or `ForeignHandle`, with nothing changed.
     fn graph_update(&mut self, graph: GraphId, update: GraphUpdate) -> Result<()>;
 
-    /// Release a graph: executable first, then claims and host bytes (spec C-83). Does not wait for replays in flight.
+    /// Release a graph: executable first, then claims and host bytes (C-83). Does not wait for replays in flight.
     fn graph_destroy(&mut self, graph: GraphId);
 
     /// Count an outside writer as the next in order: the bytes are written from here on.

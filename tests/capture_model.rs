@@ -1,5 +1,5 @@
 //! The state machine against a model of a few lines: random calls on three streams must agree in state, results and
-//! everything that can be taken out (spec C section 21).
+//! everything that can be taken out (INV-1 to INV-6 in docs/CAPTURE.md).
 //!
 //! The seed is random, or `GRAPHREEL_SEED`; a failure prints it. `GRAPHREEL_THOROUGH=1` runs 100,000 sequences.
 

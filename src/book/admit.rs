@@ -1,4 +1,4 @@
-//! The operation matrix of spec C-58: run, record, set aside or refuse.
+//! The operation matrix of C-58 (docs/CAPTURE.md): run, record, set aside or refuse.
 
 use super::{Admission, Book, Role};
 use crate::error::{GraphOp, GraphRule, Result, ServerError};

@@ -1,9 +1,9 @@
-//! How a recording window ended: by its owner, or by somebody else (spec C, section 5).
+//! How a recording window ended: by its owner, or by somebody else (C-24 to C-29).
 
 use crate::error::{GraphOp, GraphRule, GraphState, ServerError};
 use crate::stream::StreamId;
 
-/// Who closed a recording window. Only the owner may receive a graph out of it (spec C-23).
+/// Who closed a recording window. Only the owner may receive a graph out of it (C-23).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureEnd {
     /// The owner closed it.
@@ -32,7 +32,7 @@ impl CaptureEnd {
     }
 
     /// The report of an abandoned window: first whose window `caller` closed, then what had `doomed` it, if anything
-    /// had (spec C-85). Always [`ServerError::Several`], of one or two errors.
+    /// had (C-85). Always [`ServerError::Several`], of one or two errors.
     pub fn abandoned_error(&self, caller: StreamId, doomed: Option<ServerError>) -> ServerError {
         let explanation = GraphState::new(GraphOp::End, GraphRule::Abandoned).owner(Some(self.owner())).caller(caller);
         let mut errors = vec![explanation.into()];

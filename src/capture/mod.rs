@@ -1,4 +1,4 @@
-//! The capture state machine, and the order of graph calls around it (spec C, sections 3 to 12).
+//! The capture state machine, and the order of graph calls around it (docs/CAPTURE.md).
 //!
 //! [`StreamCapture`] is the machine: it takes no lock and reaches no device. [`window`] brackets a server's own work with
 //! it, so that the order of steps is written once for all servers.

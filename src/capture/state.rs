@@ -1,4 +1,4 @@
-//! The state machine of one pooled stream, and what its window has recorded so far (spec C, sections 2 to 8).
+//! The state machine of one pooled stream, and what its window has recorded so far (C-1 to C-54).
 //!
 //! State and recording live in one type, so that nothing can pile up outside a window (C-4).
 

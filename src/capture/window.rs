@@ -1,4 +1,4 @@
-//! The order of graph calls, once for all servers (spec C-69 to C-74): the machine moves first, then the server's own
+//! The order of graph calls, once for all servers (C-69 to C-74): the machine moves first, then the server's own
 //! work runs, and whatever fails there leaves the slot idle and usable.
 
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Window {
     pub(crate) written: Coverage,
 }
 
-/// What a server supplies around the machine. The functions of this module call it, in the order of spec C.
+/// What a server supplies around the machine. The functions of this module call it, in the order of C-69 to C-74.
 pub trait WindowHost {
     /// A closed driver capture or recorder, not yet a graph.
     type Closed;

@@ -170,7 +170,7 @@ impl Device {
     ///
     /// What the closure answers; `GraphState` for a nested or an empty capture; `ClosurePanicked`: the device is as it was
     /// then. `Tainted` for an input that carries a failure, and what sealing answers: there is no graph, and what it would
-    /// have written carries the failure (spec C-76).
+    /// have written carries the failure (C-76).
     pub fn capture<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Graph, R)> {
         self.capture_with(CaptureOptions::default(), closure)
     }

@@ -17,8 +17,8 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// A logical stream of a device. Work on it runs in the order of the calls; work on other streams is ordered by the data
 /// it shares.
 ///
-/// A capture by explicit steps must be one logical stream from prepare to end (spec C-19): this handle is pinned to its
-/// stream, whatever thread uses it. Streams share pooled ones, and all that share one pay for its window (spec C-60): use
+/// A capture by explicit steps must be one logical stream from prepare to end (C-19): this handle is pinned to its
+/// stream, whatever thread uses it. Streams share pooled ones, and all that share one pay for its window (C-60): use
 /// [`Device::capture`], which leases a slot of its own, or a stream that is otherwise unused. Dropping the last clone
 /// aborts a window that it opened.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Stream {
         self.submit(Ok(Op::Fill { dst: buffer.into(), word }))
     }
 
-    /// Write `data` at the start of `buffer`. Inside a window of a software graph this dooms the window (spec C-57); use
+    /// Write `data` at the start of `buffer`. Inside a window of a software graph this dooms the window (C-57); use
     /// [`Stream::upload`] there.
     ///
     /// # Errors

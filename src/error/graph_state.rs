@@ -1,4 +1,4 @@
-//! Lifecycle violations: which call, which rule, on which stream (spec C-85 to C-91).
+//! Lifecycle violations: which call, which rule, on which stream (C-85 to C-91).
 
 use std::backtrace::Backtrace;
 use std::fmt;
@@ -32,7 +32,7 @@ pub enum GraphOp {
 }
 
 impl GraphOp {
-    /// The prefix of the message (spec C-89).
+    /// The prefix of the message (C-89).
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Prepare => "graph_prepare",

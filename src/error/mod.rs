@@ -24,7 +24,7 @@ pub type Result<T, E = ServerError> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// A capture, replay or graph call at the wrong time, or an operation a window refuses (spec C-85 to C-91).
+    /// A capture, replay or graph call at the wrong time, or an operation a window refuses (C-85 to C-91).
     #[error("{0}")]
     GraphState(Arc<GraphState>),
 
@@ -41,7 +41,7 @@ pub enum ServerError {
         range: Range<u64>,
     },
 
-    /// The bytes would have been written by work that failed (spec C-75 to C-82).
+    /// The bytes would have been written by work that failed (C-75 to C-82).
     #[error("bytes {}..{} of buffer {buffer} hold no result because of an earlier failure; write them again, or run their producer again: {cause}", range.start, range.end)]
     Tainted {
         /// The buffer's memory.
@@ -213,7 +213,7 @@ pub enum ServerError {
     #[error("{0}")]
     Driver(Arc<DriverError>),
 
-    /// Several failures that are all true, the most telling first (spec C-85).
+    /// Several failures that are all true, the most telling first (C-85).
     #[error("{}", SeveralText(errors))]
     Several {
         /// The failures, in order.
@@ -224,7 +224,7 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// A lifecycle violation with a text of its own (spec C-89); prefer a [`GraphRule`] that names the condition.
+    /// A lifecycle violation with a text of its own (C-89); prefer a [`GraphRule`] that names the condition.
     pub fn graph_state(message: impl Into<String>) -> Self {
         GraphState::new(GraphOp::Other, GraphRule::Other(message.into())).into()
     }

@@ -1,4 +1,4 @@
-//! Shared handles on device memory, and the exact ranges that work is given (spec C-40 to C-48).
+//! Shared handles on device memory, and the exact ranges that work is given (C-40 to C-48).
 
 use std::fmt;
 use std::ops::Range;
@@ -145,7 +145,7 @@ impl Handle {
     }
 }
 
-/// An allocation and a byte range in it, as handed to an operation (spec C-44).
+/// An allocation and a byte range in it, as handed to an operation (C-44).
 #[derive(Clone, Debug)]
 pub struct BufferBinding {
     /// The allocation.
@@ -160,7 +160,7 @@ pub struct BufferBinding {
     pub stream: StreamId,
 }
 
-/// The identity of a binding: memory, first byte, bytes trimmed at the back; ordered in that order (spec C-45).
+/// The identity of a binding: memory, first byte, bytes trimmed at the back; ordered in that order (C-45).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimKey {
     /// The allocation.

@@ -35,7 +35,7 @@ pub enum Op {
         /// The word, little-endian.
         word: u32,
     },
-    /// A host write: on a software graph it cannot be recorded (spec C-57).
+    /// A host write: on a software graph it cannot be recorded (C-57).
     Write {
         /// Where to.
         dst: BufferArg,

@@ -1,4 +1,4 @@
-//! The vendor-neutral recording: what a window launched, in our own terms (design §3).
+//! The vendor-neutral recording: what a window launched, in our own terms.
 //!
 //! A recording names buffers by number, kernels by source and parameters by name; no address or handle is in it, so it
 //! can be stored and run elsewhere. [`RecordingBuilder`] turns live operations into one and keeps the handles beside it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::sync::Arc;
 
-/// A way to execute a recording (design §3).
+/// A way to execute a recording ("Tiers" in docs/ARCHITECTURE.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {

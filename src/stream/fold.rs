@@ -1,4 +1,5 @@
-//! Folding: which pooled stream a logical one uses, and the exclusive slots on which nothing folds (design §5).
+//! Folding: which pooled stream a logical one uses, and the exclusive slots on which nothing folds ("Streams" in
+//! docs/ARCHITECTURE.md).
 
 use super::StreamId;
 

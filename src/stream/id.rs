@@ -8,7 +8,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// A caller-visible ordered queue. Work on one stream runs in the order of the calls.
 ///
 /// Two calls from one thread use the same stream unless one of them pins another. A capture must be one logical stream
-/// from prepare to end (spec C-19), so code that may move between threads pins its stream.
+/// from prepare to end (C-19), so code that may move between threads pins its stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId {
     /// The stream's number. The slot is `value % max_streams`, unless the stream is exclusive.

@@ -1,4 +1,4 @@
-//! Which failure owns which bytes (spec C, section 13).
+//! Which failure owns which bytes (C-75 to C-82 in docs/CAPTURE.md).
 //!
 //! A replay is all or nothing, so bytes that a failed one would have written are not results. The [`Ledger`] remembers
 //! them, range by range, and a read of them answers the failure.

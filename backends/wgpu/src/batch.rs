@@ -48,7 +48,7 @@ pub(crate) struct Batch {
 pub(crate) struct Scene<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) pages: &'a Pages,
-    /// Capture cache mode: nothing is evicted (spec C-64).
+    /// Capture cache mode: nothing is evicted (C-64).
     pub(crate) keep_all: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::lowering::{Source, lower_nodes, pack};
 use crate::pages::{PageKey, Pages};
 use crate::program::Program;
 
-/// How a graph runs. The parts are dropped in this order: executable first, then claims and host bytes (spec C-83).
+/// How a graph runs. The parts are dropped in this order: executable first, then claims and host bytes (C-83).
 #[derive(Debug)]
 pub(crate) struct Graph {
     /// The executable; `None` on the eager tier.

@@ -9,7 +9,7 @@ use crate::gpu::{Gpu, resource_id};
 use crate::pages::{PageKey, Pages, Spot};
 use crate::pipeline::{GroupShape, Variant};
 
-/// Groups kept outside windows. A window keeps every one (spec C-64).
+/// Groups kept outside windows. A window keeps every one (C-64).
 const GROUPS_KEPT_MAX: usize = 4096;
 
 /// What a group binds: a kernel's group, and the ranges in order of its slots.

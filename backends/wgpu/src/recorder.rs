@@ -136,6 +136,6 @@ impl WindowHost for WgpuServer {
 
     fn discard(&mut self, _slot: SlotIndex, _closed: ()) {}
 
-    /// Nothing is deferred on a software graph: it refuses instead (spec C-55).
+    /// Nothing is deferred on a software graph: it refuses instead (C-55).
     fn run_deferred(&mut self, _slot: SlotIndex) {}
 }

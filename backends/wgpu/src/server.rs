@@ -27,7 +27,7 @@ use crate::submits::Submits;
 
 /// One wgpu device. All streams share its one queue, so the order of calls is the order of execution.
 pub struct WgpuServer {
-    // Graphs go first: their programs hold bind groups and buffers of the rest (spec C-83).
+    // Graphs go first: their programs hold bind groups and buffers of the rest (C-83).
     pub(crate) graphs: HashMap<GraphId, Graph>,
     pub(crate) batch: Batch,
     pub(crate) submits: Submits,
@@ -38,7 +38,7 @@ pub struct WgpuServer {
     pub(crate) compiler: Arc<WgpuCompiler>,
     pub(crate) config: Config,
     pub(crate) counters: Counters,
-    /// Slots with an active window: while there is one, caches keep everything (spec C-63).
+    /// Slots with an active window: while there is one, caches keep everything (C-63).
     pub(crate) armed: BTreeSet<SlotIndex>,
     /// Failures of earlier batches that no call has answered with yet.
     pub(crate) unreported: VecDeque<ServerError>,

@@ -18,7 +18,7 @@ fn open(options: Options) -> Opened {
 fn expect(test: &str) -> Expect {
     match test {
         "neighbours::deferred_waits_end_with_the_window" => {
-            Expect::Unsupported("a software graph refuses neighbours' waits and defers none (spec C-55)")
+            Expect::Unsupported("a software graph refuses neighbours' waits and defers none (C-55)")
         }
         _ => Expect::Pass,
     }

@@ -1,4 +1,4 @@
-//! Slices that a warmup used and its recording may need again (spec C, section 1: priming).
+//! Slices that a warmup used and its recording may need again (priming: C-69, C-96).
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -84,7 +84,7 @@ impl Env {
         folded_on(&self.device)
     }
 
-    /// Whether host writes, reads and neighbours of a recording slot follow the rules of a software graph (spec C-58).
+    /// Whether host writes, reads and neighbours of a recording slot follow the rules of a software graph (C-58).
     pub fn is_software_graph(&self) -> bool {
         !self.device.caps().records_host_writes
     }
@@ -152,7 +152,7 @@ pub fn failure<T>(result: Result<T>) -> ServerError {
     }
 }
 
-/// The rule that a call broke, after checking that its text begins with the call (spec C-89).
+/// The rule that a call broke, after checking that its text begins with the call (C-89).
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Windows that are closed by another stream than their owner (spec C-23 to C-29, C-85 to C-87).
+//! Windows that are closed by another stream than their owner (C-23 to C-29, C-85 to C-87).
 
 use std::thread;
 

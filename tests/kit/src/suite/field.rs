@@ -1,5 +1,5 @@
 //! What broke captures elsewhere: failing steps, cold first use, other work in the window, broken order
-//! (field reports D08 to D29). The outcome is the same on every backend unless its `Caps` say otherwise.
+//! (docs/SCENARIOS.md, D08 to D29). The outcome is the same on every backend unless its `Caps` say otherwise.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
 //! What broke replays elsewhere: parameters, host copies, indirect counts, deadlines, other threads, stray errors
-//! (field reports D32, D39 to D42, D51 to D60, 34d, 34f, 34g).
+//! (docs/SCENARIOS.md: D32, D39 to D42, D51 to D60, 34d, 34f, 34g).
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The order of the capture calls, and what each leaves behind (spec C-9 to C-20, C-30 to C-37, C-66 to C-71).
+//! The order of the capture calls, and what each leaves behind (C-9 to C-20, C-30 to C-37, C-66 to C-71).
 
 use graphreel::error::GraphRule;
 use graphreel::{Grid, Result};

@@ -1,4 +1,4 @@
-//! Who may do what while a slot records: the owner's side of the matrix of spec C-58, and what lies outside a window.
+//! Who may do what while a slot records: the owner's side of the matrix of C-58, and what lies outside a window.
 
 use graphreel::device::Stream;
 use graphreel::error::GraphRule;

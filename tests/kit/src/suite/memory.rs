@@ -1,5 +1,5 @@
 //! Memory under live graphs: what a graph holds is its own, what it does not hold comes back, and every limit is named
-//! (field reports D01 to D14, D24, 34a to 34e; XC-25, XC-26, XC-31).
+//! (docs/SCENARIOS.md: D01 to D14, D24, 34a to 34e; XC-25, XC-26, XC-31).
 
 use graphreel::error::MemoryLimit;
 use graphreel::{Account, Config, Graph, GraphRule, Result, ServerError};

@@ -1,5 +1,5 @@
 //! Streams that share the slot of a recording window: they lose as little as can be, nothing of theirs is recorded, and
-//! nothing of theirs dooms (spec C-36, C-55, C-56, C-58, C-61).
+//! nothing of theirs dooms (C-36, C-55, C-56, C-58, C-61).
 
 use graphreel::device::Stream;
 use graphreel::error::GraphRule;

@@ -1,5 +1,5 @@
 //! Order and visibility: work on one stream runs in the order of its calls, work on several follows the data, and a replay
-//! is one more user of what it touches (field reports D30 to D48).
+//! is one more user of what it touches (docs/SCENARIOS.md, D30 to D48).
 
 use std::thread;
 

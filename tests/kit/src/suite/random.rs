@@ -271,7 +271,7 @@ fn programs(env: &Env, config: &Config, seeds: std::ops::Range<u64>) -> Result<(
     Ok(())
 }
 
-/// Design section 3: however work is grouped, whatever is dropped, the bytes are those of the program's order.
+/// However work is grouped, whatever is dropped, the bytes are those of the program's order.
 pub fn random_programs_give_the_models_bytes(env: &Env) -> Result<()> {
     programs(env, &Config::default(), 0..u64::from(rounds(6, 200)))
 }

@@ -1,4 +1,4 @@
-//! Replays and readability: what a graph needs, what it releases, and what a failed replay leaves (spec C-75 to C-77,
+//! Replays and readability: what a graph needs, what it releases, and what a failed replay leaves (C-75 to C-77,
 //! C-84, the ruling on reads).
 
 use graphreel::{Buffer, Grid, Result, ServerError};

@@ -1,4 +1,4 @@
-//! Bytes that hold no result: which are unreadable, with which failure, and what makes them readable again (spec C-75 to
+//! Bytes that hold no result: which are unreadable, with which failure, and what makes them readable again (C-75 to
 //! C-82).
 
 use graphreel::device::WritePart;

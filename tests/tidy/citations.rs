@@ -1,0 +1,93 @@
+//! Rules on ids: what code and tests cite has a row in the document of its kind, and a test or scenario with a row is cited.
+
+use std::collections::BTreeSet;
+
+use super::tree::{File, files, report};
+
+const CONTRACT: &str = "docs/CAPTURE.md";
+const SCENARIOS: &str = "docs/SCENARIOS.md";
+
+/// Which document has the row of a word, if the word is an id.
+fn home(word: &str) -> Option<&'static str> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((kind, number)) = word.split_once('-') {
+        return (["C", "TC", "XC", "INV", "QC"].contains(&kind) && digits(number)).then_some(CONTRACT);
+    }
+    let scenario = word.strip_prefix('D').is_some_and(|number| number.len() == 2 && digits(number));
+    let letter = word.strip_prefix("34").is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_lowercase());
+    (scenario || letter).then_some(SCENARIOS)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_').filter(|word| !word.is_empty())
+}
+
+/// Ids that lines of a source file cite: of the contract anywhere, of scenarios in comments, since code has other words
+/// of that shape.
+fn cited(file: &File) -> BTreeSet<&str> {
+    let lines = file.text.lines().flat_map(|line| {
+        let comment = line.find("//");
+        words(line).filter(move |word| match home(word) {
+            Some(SCENARIOS) => comment.is_some_and(|at| words(&line[at..]).any(|other| other == *word)),
+            found => found.is_some(),
+        })
+    });
+    lines.collect()
+}
+
+/// Ids in the first cells of a document's tables, and whether the row says that it is still to come.
+fn rows(text: &str) -> Vec<(&str, bool)> {
+    let cells = text.lines().filter_map(|line| Some((line.strip_prefix("| ")?.split_once(" |")?.0, line)));
+    cells.filter(|(id, _)| home(id).is_some()).map(|(id, line)| (id, line.contains("to come"))).collect()
+}
+
+#[test]
+fn an_id_is_told_from_other_words() {
+    let text = "C-58 TC-1 (XC-24), `INV-2`: QC-13; D38. 34a C-x D3D12 D128 U-4 non-C-58 UTF-8 34 C-";
+    let found: Vec<&str> = words(text).filter(|word| home(word).is_some()).collect();
+    assert_eq!(found, ["C-58", "TC-1", "XC-24", "INV-2", "QC-13", "D38", "34a"]);
+    let file = File { path: String::new(), text: "let D16 = 1; // D17, C-1\nsay(\"C-2\");".to_owned() };
+    assert_eq!(cited(&file).into_iter().collect::<Vec<_>>(), ["C-1", "C-2", "D17"]);
+    assert_eq!(rows("| XC-14 | to come | x |\n| D01 | a |\nC-5 | b |"), [("XC-14", true), ("D01", false)]);
+}
+
+#[test]
+fn every_cited_id_has_its_row_and_every_test_and_scenario_is_cited() {
+    let files = files();
+    let (mut findings, mut all) = (Vec::new(), BTreeSet::new());
+    let known = |page: &str| rows(&files.iter().find(|file| file.path == page).expect("the document exists").text);
+    let (contract, scenarios) = (known(CONTRACT), known(SCENARIOS));
+    for file in files.iter().filter(|file| file.is_rust()) {
+        for id in cited(file) {
+            let (page, rows) = if home(id) == Some(CONTRACT) { (CONTRACT, &contract) } else { (SCENARIOS, &scenarios) };
+            if !rows.iter().any(|(row, _)| *row == id) {
+                findings.push(format!("{}: {id} has no row in {page}", file.path));
+            }
+            all.insert(id);
+        }
+    }
+    assert!(all.len() > 100, "only {} ids were seen", all.len());
+    let tests = contract.iter().filter(|(id, _)| ["TC-", "XC-", "INV-"].iter().any(|kind| id.starts_with(kind)));
+    for (id, _) in tests.chain(&scenarios).filter(|(id, to_come)| !to_come && !all.contains(id)) {
+        findings.push(format!("{id} has a row and no source file cites it"));
+    }
+    let mut seen = BTreeSet::new();
+    for (id, _) in contract.iter().chain(&scenarios).filter(|(id, _)| !seen.insert(*id)) {
+        findings.push(format!("{id} has two rows"));
+    }
+    report("ids and their documents agree", &findings);
+}
+
+#[test]
+fn no_document_is_cited_that_is_not_here() {
+    let absent = ["spec C", "spec B", "Spec C", "Spec B", "design §", "field report"];
+    let mut findings = Vec::new();
+    for file in files().iter().filter(|file| file.is_rust() || file.is_markdown()) {
+        for (index, line) in file.text.lines().enumerate() {
+            for word in absent.iter().filter(|word| line.contains(**word)) {
+                findings.push(format!("{}:{}: {word}", file.path, index + 1));
+            }
+        }
+    }
+    report("cite docs/CAPTURE.md, docs/SCENARIOS.md or docs/ARCHITECTURE.md", &findings);
+}
