@@ -22,8 +22,9 @@ pub struct Config {
     pub slice_bytes_max: u64,
     /// Eager operations that may wait in a batch before it is submitted (wgpu).
     pub batch_operations_max: usize,
-    /// Nodes of a replay in one submission, so that encoding overlaps execution (wgpu).
-    pub submit_nodes: usize,
+    /// Nodes of a replay in one submission, so that encoding overlaps execution (wgpu). `None`: as many as serve the device
+    /// best; one submission on a software device, where encoding and execution share the processor.
+    pub submit_nodes: Option<usize>,
     /// Submissions that may be in flight before a call waits for the oldest (wgpu).
     pub submits_in_flight_max: usize,
     /// The longest that a deferred wait lasts before it answers `Timeout`.
@@ -47,7 +48,7 @@ impl Default for Config {
             page_bytes: 4 << 20,
             slice_bytes_max: 64 << 10,
             batch_operations_max: 64,
-            submit_nodes: 64,
+            submit_nodes: None,
             submits_in_flight_max: 64,
             deferred_wait_max: Duration::from_secs(30),
             wait_max: Duration::from_secs(600),

@@ -81,7 +81,7 @@ pub fn adapters() -> Vec<AdapterSummary> {
     // Flags are wgpu's own: its validation stays on, since a kernel is a stranger's program.
     let instance = wgpu::Instance::new(descriptor);
     let found = pollster::block_on(instance.enumerate_adapters(BACKENDS));
-    let summaries = found.into_iter().map(|adapter| AdapterSummary { info: describe(&adapter.get_info()), adapter });
+    let summaries = found.into_iter().map(|adapter| AdapterSummary { info: describe_adapter(&adapter), adapter });
     arrange(summaries.collect(), |summary| &summary.info)
 }
 
@@ -108,6 +108,18 @@ fn same_device(one: &DeviceInfo, other: &DeviceInfo) -> bool {
         (Some(one), Some(other)) => one == other,
         _ => one.api != other.api && one.name == other.name && one.kind == other.kind,
     }
+}
+
+/// As [`describe`], with what only the driver tells.
+fn describe_adapter(adapter: &wgpu::Adapter) -> DeviceInfo {
+    let info = describe(&adapter.get_info());
+    #[cfg(any(windows, target_os = "linux", target_os = "android"))]
+    {
+        let physical = crate::vulkan::physical(adapter);
+        DeviceInfo { uuid: physical.uuid, memory_bytes: physical.memory_bytes, ..info }
+    }
+    #[cfg(not(any(windows, target_os = "linux", target_os = "android")))]
+    info
 }
 
 /// What wgpu tells of an adapter, in our terms.

@@ -5,7 +5,7 @@
 //!
 //! | Module | What it holds |
 //! | --- | --- |
-//! | `adapters`, `open`, `interop` | finding, opening and adopting devices |
+//! | `adapters`, `vulkan`, `open`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
 //! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
 //! | `recorder`, `lowering`, `program`, `graph`, `replay` | windows and graphs |
@@ -36,6 +36,8 @@ mod staging;
 mod submits;
 mod tape;
 mod timing;
+#[cfg(any(windows, target_os = "linux", target_os = "android"))]
+mod vulkan;
 
 pub use adapters::{AdapterSummary, Select, absence, adapters};
 pub use interop::RawBuffer;

@@ -46,7 +46,7 @@ impl WgpuServer {
         report.edges = recording.edges();
         report.critical_path = recording.critical_path();
         report.submits = match report.tier {
-            Tier::ReEncoded => report.nodes.div_ceil(self.config.submit_nodes.max(1)),
+            Tier::ReEncoded => report.nodes.div_ceil(self.submit_nodes()),
             _ => report.nodes.div_ceil(self.config.batch_operations_max.max(1)),
         };
         report.host_bytes = recording.host.iter().map(|bytes| bytes.len() as u64).sum();

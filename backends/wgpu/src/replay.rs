@@ -108,7 +108,7 @@ impl WgpuServer {
     ) -> Result<Timed, Failed> {
         let Some(program) = &mut graph.program else { return Ok(None) };
         let nodes = program.nodes.len();
-        let step = if stamps.is_some() { nodes.max(1) } else { self.config.submit_nodes.max(1) };
+        let step = if stamps.is_some() { nodes.max(1) } else { self.submit_nodes() };
         let gpu = &*self.gpu;
         let mut times = None;
         for first in (0..nodes).step_by(step) {

@@ -282,7 +282,7 @@ pub fn random_programs_give_the_models_bytes_in_tight_bounds(env: &Env) -> Resul
         page_bytes: 64 << 10,
         slice_bytes_max: 4 << 10,
         batch_operations_max: 3,
-        submit_nodes: 5,
+        submit_nodes: Some(5),
         submits_in_flight_max: 2,
         max_streams: 3,
         max_exclusive_streams: 0,
