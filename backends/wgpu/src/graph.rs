@@ -23,6 +23,8 @@ use crate::program::Program;
 pub(crate) struct Graph {
     /// The executable; `None` on the eager tier.
     pub(crate) program: Option<Program>,
+    /// One past the last node of each submission.
+    pub(crate) cuts: Vec<usize>,
     pub(crate) claims: GraphClaims,
     pub(crate) params: ParamTable,
     pub(crate) kernels: Vec<Kernel>,

@@ -8,7 +8,7 @@
 //! | `adapters`, `vulkan`, `open`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
 //! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
-//! | `recorder`, `lowering`, `program`, `graph`, `replay` | windows and graphs |
+//! | `recorder`, `lowering`, `program`, `graph`, `cuts`, `replay` | windows and graphs |
 //! | `pages`, `staging` | memory |
 //! | `pipeline` | kernels |
 //! | `submits`, `fence`, `fault`, `timing` | the queue, waits, what goes wrong, times |
@@ -16,6 +16,7 @@
 mod adapters;
 mod batch;
 mod builtin;
+mod cuts;
 mod eager;
 mod fault;
 mod fence;

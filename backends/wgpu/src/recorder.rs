@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use graphreel::DeviceKind;
 use graphreel::ServerError;
 use graphreel::book::{Book, GraphClaims};
 use graphreel::capture::{SealParts, WindowHost};
@@ -12,6 +13,7 @@ use graphreel::recording::{GraphReport, ParamTable, Tier, TierChoice};
 use graphreel::server::{GraphId, Sealed};
 use graphreel::stream::SlotIndex;
 
+use crate::cuts::{Shape, cuts};
 use crate::graph::Graph;
 use crate::lowering::{Source, lower};
 use crate::server::WgpuServer;
@@ -45,8 +47,14 @@ impl WgpuServer {
         report.nodes = recording.nodes.len();
         report.edges = recording.edges();
         report.critical_path = recording.critical_path();
+        let cuts = cuts(Shape {
+            nodes: report.nodes,
+            critical_path: report.critical_path,
+            software: self.gpu.info.kind == DeviceKind::Software,
+            fixed: self.config.submit_nodes,
+        });
         report.submits = match report.tier {
-            Tier::ReEncoded => report.nodes.div_ceil(self.submit_nodes()),
+            Tier::ReEncoded => cuts.len(),
             _ => report.nodes.div_ceil(self.config.batch_operations_max.max(1)),
         };
         report.host_bytes = recording.host.iter().map(|bytes| bytes.len() as u64).sum();
@@ -54,7 +62,7 @@ impl WgpuServer {
         report.params = recording.params.iter().map(|param| param.name.clone()).collect();
         report.exclusive_slot = parts.exclusive;
         report.record_time = parts.record_time;
-        let mut graph = Graph { program, claims, params, kernels, recording, pages: Vec::new(), epoch: 0 };
+        let mut graph = Graph { program, cuts, claims, params, kernels, recording, pages: Vec::new(), epoch: 0 };
         graph.note_pages(&self.pages, self.gpu.info.id.0);
         report.pinned_bytes = self.pin(&graph);
         report.seal_time = started.elapsed();

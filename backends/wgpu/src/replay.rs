@@ -108,12 +108,14 @@ impl WgpuServer {
     ) -> Result<Timed, Failed> {
         let Some(program) = &mut graph.program else { return Ok(None) };
         let nodes = program.nodes.len();
-        let step = if stamps.is_some() { nodes.max(1) } else { self.submit_nodes() };
+        // Timestamps of all nodes are resolved together.
+        let whole = [nodes];
+        let ends = if stamps.is_some() { &whole[..] } else { &graph.cuts };
         let gpu = &*self.gpu;
         let mut times = None;
-        for first in (0..nodes).step_by(step) {
+        let mut first = 0;
+        for last in ends.iter().copied() {
             let ran = first > 0;
-            let last = (first + step).min(nodes);
             let stamps = stamps.take();
             let encode = || {
                 program.write_entries(&gpu.queue);
@@ -127,6 +129,7 @@ impl WgpuServer {
                 self.submits.submit(gpu, [commands], "a replay")
             });
             submitted.map_err(|error| Failed { error, ran })?;
+            first = last;
             if self.injected.after > 0 {
                 self.injected.after -= 1;
                 let reason = "injected after submit".into();

@@ -14,7 +14,7 @@ use graphreel::server::{CaptureOptions, CaptureStatus, Counters, GraphId, GraphU
 use graphreel::stream::{SlotIndex, StreamId};
 use graphreel::sync::Arc;
 use graphreel::ticket::{Fence, Profile, ReplayReport, Ticket};
-use graphreel::{Caps, Config, DeviceInfo, DeviceKind, Server, ServerError};
+use graphreel::{Caps, Config, DeviceInfo, Server, ServerError};
 
 use crate::batch::Batch;
 use crate::gpu::Gpu;
@@ -24,9 +24,6 @@ use crate::pipeline::WgpuCompiler;
 use crate::replay::{Injected, unknown};
 use crate::staging::StagingPool;
 use crate::submits::Submits;
-
-/// Nodes of one submission on a real device: encoding the next overlaps running this one.
-const SUBMIT_NODES: usize = 64;
 
 /// One wgpu device. All streams share its one queue, so the order of calls is the order of execution.
 pub struct WgpuServer {
@@ -101,12 +98,6 @@ impl WgpuServer {
         }
         self.collect();
         Ok(())
-    }
-
-    /// Nodes of a replay in one submission, at least 1.
-    pub(crate) fn submit_nodes(&self) -> usize {
-        let best = if self.gpu.info.kind == DeviceKind::Software { usize::MAX } else { SUBMIT_NODES };
-        self.config.submit_nodes.unwrap_or(best).max(1)
     }
 
     /// Take back memory whose last handle went.

@@ -279,8 +279,9 @@ impl Times {
         row.baseline_one_submit_us = time(&self.one);
         row.baseline_cut_submits_us = time(&self.cut);
         row.baseline_cut_nodes = cut;
-        let cpus = [time(&self.one_cpu), time(&self.cut_cpu)];
-        row.baseline_cpu_us_per_node = cpus.into_iter().flatten().reduce(f64::min).map(|cpu| cpu / nodes);
+        let cut_is_better = self.cut.median().zip(self.one.median()).is_some_and(|(cut, one)| cut < one);
+        let better = if cut_is_better { &self.cut_cpu } else { &self.one_cpu };
+        row.baseline_cpu_us_per_node = time(better).map(|cpu| cpu / nodes);
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Figures {
     pub one_submit_us: Option<f64>,
     /// Hand-written wgpu in cut submits.
     pub cut_submits_us: Option<f64>,
-    /// CPU time of the cheaper one for each node.
+    /// CPU time of the one whose total is shorter, for each node.
     pub by_hand_cpu_us_per_node: Option<f64>,
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Row {
     /// That number of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) baseline_cut_nodes: Option<usize>,
-    /// As `cpu_us_per_node`, of the one of both that takes less.
+    /// As `cpu_us_per_node`, of the one of both whose total is shorter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) baseline_cpu_us_per_node: Option<f64>,
     /// Why there is no baseline, where one was to be expected.
