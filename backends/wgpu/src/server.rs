@@ -105,6 +105,7 @@ impl WgpuServer {
         self.service.drain_dropped(&mut self.dropped);
         for id in self.dropped.drain(..) {
             self.pages.release(id);
+            self.batch.freed(id);
             self.book.ledger_mut().freed(id);
         }
         self.forget_pages();
