@@ -36,7 +36,8 @@ impl WgpuServer {
     ///
     /// # Errors
     ///
-    /// What making our own kernels and buffers answers.
+    /// `Unsupported` naming a limit of the device that is too low, before anything is made; `DeviceLost` for a device that
+    /// was destroyed; what making our own kernels and buffers answers.
     pub fn from_device(device: wgpu::Device, queue: wgpu::Queue, config: Config) -> Result<Self> {
         let info = describe(&device.adapter_info());
         let server = assemble(device, queue, info, Faults::default(), config)?;

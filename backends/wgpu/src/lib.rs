@@ -5,7 +5,7 @@
 //!
 //! | Module | What it holds |
 //! | --- | --- |
-//! | `adapters`, `open`, `interop` | finding, opening and adopting devices |
+//! | `adapters`, `open`, `needs`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
 //! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
 //! | `recorder`, `lowering`, `program`, `graph`, `replay` | windows and graphs |
@@ -24,6 +24,7 @@ mod graph;
 mod groups;
 mod interop;
 mod lowering;
+mod needs;
 mod open;
 mod pages;
 mod pipeline;

@@ -1,7 +1,8 @@
 //! Working beside an application: its device and its buffers, and what of them is refused.
 
 use graphreel::op::Op;
-use graphreel::{Server, ServerError};
+use graphreel::{Config, Server, ServerError};
+use graphreel_wgpu::WgpuServer;
 
 use crate::rig::{OWNER, Rig, rig};
 
@@ -60,4 +61,15 @@ fn a_mapped_buffer_is_not_wrapped() {
     raw.unmap();
     let handle = rig.server.wrap_buffer(OWNER, raw).expect("it is unmapped");
     assert_eq!(rig.read::<u32>(&handle), [0; 4]);
+}
+
+#[test]
+fn a_device_that_was_destroyed_is_not_adopted() {
+    let Some(rig) = rig() else { return };
+    let (device, queue) = rig.server.raw_device();
+    let (device, queue) = (device.clone(), queue.clone());
+    drop(rig);
+    device.destroy();
+    let error = WgpuServer::from_device(device, queue, Config::default()).map(drop).expect_err("it is gone");
+    assert!(error.is_device_lost(), "{error}");
 }
