@@ -3,7 +3,7 @@
 use crate::memory::DeviceId;
 use crate::recording::Tier;
 
-/// A device's identity, for people, logs and selection.
+/// A device's identity, for people, logs and selection. As JSON it leaves out what is not known.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeviceInfo {
     /// The backend's name: `wgpu`, `cuda`, `hip`, `sim`.
@@ -17,10 +17,13 @@ pub struct DeviceInfo {
     /// The driver's name and version, as it gives them.
     pub driver: String,
     /// PCI address `domain:bus:device.function`, where the device has one and tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pci: Option<String>,
     /// UUID, where the device has one and tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// Device memory in bytes, where the driver tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// The process-wide number of this opened device.
     #[serde(skip)]
@@ -101,5 +104,27 @@ impl Caps {
             times_eager: false,
             times_nodes: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_a_device_is_absent() {
+        let known = DeviceInfo {
+            backend: "sim".into(),
+            name: "one".into(),
+            api: String::new(),
+            kind: DeviceKind::Simulated,
+            driver: String::new(),
+            pci: None,
+            uuid: None,
+            memory_bytes: Some(4),
+            id: DeviceId(0),
+        };
+        let text = serde_json::to_string(&known).expect("plain fields");
+        assert!(text.ends_with(r#""driver":"","memory_bytes":4}"#), "{text}");
     }
 }

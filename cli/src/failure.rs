@@ -61,6 +61,16 @@ pub(crate) enum Failure {
         /// All rows.
         rows: usize,
     },
+    /// Backends whose device is there and does not open, of all that were to run.
+    #[error("a device of {names} does not open; {failed} of {rows} rows of the others failed")]
+    Backends {
+        /// The backends' names.
+        names: String,
+        /// Rows that failed.
+        failed: usize,
+        /// All rows.
+        rows: usize,
+    },
 }
 
 impl Failure {

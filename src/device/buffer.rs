@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 
 use super::Device;
 use super::wait::Pending;
-use crate::error::{Result, ServerError};
+use crate::error::{GraphOp, Result, ServerError};
 use crate::memory::{BufferBinding, ManagedMemoryId};
 use crate::op::{Bytes, Op};
 use crate::server::WaitMode;
@@ -142,7 +142,7 @@ impl Buffer {
             });
         }
         let inner = &self.device.inner;
-        inner.refuse_in_closure(crate::error::GraphOp::Read, "a read after the capture")?;
+        inner.refuse_in_closure(GraphOp::Read, "a read after the capture")?;
         let ticket = inner.lock().read(stream, vec![self.binding()], mode)?;
         let finish = ticket.finish;
         let cast: crate::ticket::Finish<Vec<T>> = Box::new(move |server| {
@@ -176,9 +176,11 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// [`ServerError::DeviceLost`].
+    /// [`ServerError::DeviceLost`]; `GraphState` inside a capture closure.
     pub fn external_write(&self) -> Result<()> {
-        self.device.inner.lock().external_write(StreamId::current(), self.binding())
+        let inner = &self.device.inner;
+        inner.refuse_in_closure(GraphOp::ExternalWrite, "external_write after the capture")?;
+        inner.lock().external_write(StreamId::current(), self.binding())
     }
 }
 

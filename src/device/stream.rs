@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 
+use super::inner::DeviceInner;
 use super::wait::Pending;
 use super::{Args, Buffer, Device, Graph, IntoGrid, build};
 use crate::error::{GraphOp, Result};
@@ -155,9 +156,9 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver answers.
+    /// What the driver answers; `GraphState` inside a capture closure.
     pub fn flush(&self) -> Result<()> {
-        self.0.device.inner.lock().flush(self.0.id)
+        self.outside(GraphOp::Flush, "a flush after the capture")?.lock().flush(self.0.id)
     }
 
     /// Block until all work queued on this stream is done, for at most `Config::wait_max`.
@@ -224,18 +225,19 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `GraphState` without a prepared window of this stream.
+    /// `GraphState` without a prepared window of this stream, and inside a capture closure.
     pub fn begin_capture(&self) -> Result<()> {
-        self.0.device.inner.lock().begin_capture(self.0.id)
+        self.outside(GraphOp::Begin, "begin_capture after the capture")?.lock().begin_capture(self.0.id)
     }
 
     /// Close the window and seal what it recorded. The slot is usable afterwards in every case.
     ///
     /// # Errors
     ///
-    /// What doomed the window; `GraphState` when it belongs to another stream, recorded nothing, or does not record.
+    /// What doomed the window; `GraphState` when it belongs to another stream, recorded nothing, or does not record; and
+    /// inside a capture closure.
     pub fn end_capture(&self) -> Result<Graph> {
-        let inner = &self.0.device.inner;
+        let inner = self.outside(GraphOp::End, "end_capture after the capture")?;
         let sealed = inner.lock().end_capture(self.0.id)?;
         Ok(Graph::new(self.0.device.clone(), sealed))
     }
@@ -244,14 +246,21 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// `GraphState` when another stream records on this slot.
+    /// `GraphState` when another stream records on this slot, and inside a capture closure.
     pub fn graph_abort(&self) -> Result<()> {
-        self.0.device.inner.lock().graph_abort(self.0.id)
+        self.outside(GraphOp::Abort, "graph_abort after the capture")?.lock().graph_abort(self.0.id)
     }
 
     /// Where this stream's slot is in its capture lifecycle.
     pub fn capture_status(&self) -> CaptureStatus {
         self.0.device.inner.lock().capture_status(self.0.id)
+    }
+
+    /// The device, for a call that is no part of a capture closure.
+    fn outside(&self, call: GraphOp, instead: &'static str) -> Result<&DeviceInner> {
+        let inner = &self.0.device.inner;
+        inner.refuse_in_closure(call, instead)?;
+        Ok(inner)
     }
 
     fn submit(&self, op: Result<Op>) -> Result<()> {

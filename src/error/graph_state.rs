@@ -28,6 +28,8 @@ pub enum GraphOp {
     Alloc,
     Capture,
     Wait,
+    Flush,
+    ExternalWrite,
     Other,
 }
 
@@ -53,6 +55,8 @@ impl GraphOp {
             Self::Alloc => "alloc",
             Self::Capture => "capture",
             Self::Wait => "wait",
+            Self::Flush => "flush",
+            Self::ExternalWrite => "external_write",
             Self::Other => "graph",
         }
     }

@@ -31,11 +31,11 @@ impl<S> SlotTable<S> {
         }
     }
 
-    /// The slot that `stream` uses: `id % max_streams`, or its own when it is exclusive. An exclusive stream that was
-    /// never leased folds like any other.
+    /// The slot that `stream` uses: `id % max_streams`, or its own when it is exclusive. An exclusive stream that is
+    /// not leased folds like any other: whoever made up or kept its number leaves nothing on a slot that waits for a lease.
     pub fn index_of(&self, stream: StreamId) -> SlotIndex {
         match stream.exclusive_index() {
-            Some(index) if self.max_shared + index < self.slots.len() => SlotIndex(self.max_shared + index),
+            Some(index) if self.is_leased(index) => SlotIndex(self.max_shared + index),
             Some(index) => SlotIndex(index % self.max_shared),
             None => SlotIndex((stream.value % self.max_shared as u64) as usize),
         }
@@ -88,11 +88,14 @@ impl<S> SlotTable<S> {
     /// Give a leased exclusive stream back. Anything else is ignored.
     pub fn return_exclusive(&mut self, stream: StreamId) {
         if let Some(index) = stream.exclusive_index()
-            && self.max_shared + index < self.slots.len()
-            && !self.free_exclusive.contains(&index)
+            && self.is_leased(index)
         {
             self.free_exclusive.push(index);
         }
+    }
+
+    fn is_leased(&self, index: usize) -> bool {
+        index < self.slots.len() - self.max_shared && !self.free_exclusive.contains(&index)
     }
 
     /// Exclusive slots leased now.
@@ -116,6 +119,8 @@ mod tests {
         table.return_exclusive(first);
         table.return_exclusive(first);
         assert_eq!(table.leased_exclusive(), 1);
+        assert_eq!(table.index_of(first), SlotIndex(0), "a stream that was returned folds, beside the pooled slot");
+        assert_eq!(table.index_of(StreamId::exclusive(usize::MAX >> 1)), SlotIndex(3));
         assert_eq!(table.lease_exclusive(|_| unreachable!("pooled")), Some(first));
         assert_eq!(table.lease_exclusive(|index| index.0), None);
     }

@@ -36,6 +36,8 @@ pub(crate) struct Batch {
     operations: usize,
     used: PageSet,
     outputs: Vec<(ManagedMemoryId, Range<u64>)>,
+    /// Memory that went since the batch began. Ids are never used again, so a taint on one would stay for good.
+    freed: Vec<ManagedMemoryId>,
     host_bytes: u64,
     ring: ScalarRing,
     scratch: Option<wgpu::Buffer>,
@@ -73,6 +75,7 @@ impl Batch {
             operations: 0,
             used: PageSet::default(),
             outputs: Vec::new(),
+            freed: Vec::new(),
             host_bytes: 0,
             ring: ScalarRing::default(),
             scratch: None,
@@ -96,12 +99,24 @@ impl Batch {
         self.tape = Some(tape);
     }
 
+    /// Memory `id` is gone: a refusal of the batch must not be held against it.
+    pub(crate) fn freed(&mut self, id: ManagedMemoryId) {
+        if !self.outputs.is_empty() {
+            self.freed.push(id);
+        }
+    }
+
     /// Take everything out, with host writes handed to the queue.
     pub(crate) fn close(&mut self, queue: &wgpu::Queue) -> Closed {
         self.ring.submit(queue);
         self.operations = 0;
         self.host_bytes = 0;
         self.used.clear();
+        if !self.freed.is_empty() {
+            self.freed.sort_unstable();
+            self.outputs.retain(|(id, _)| self.freed.binary_search(id).is_err());
+            self.freed.clear();
+        }
         Closed { tape: self.tape.take(), outputs: std::mem::take(&mut self.outputs) }
     }
 

@@ -36,10 +36,10 @@ fn main() {
 ";
 
 /// Invocations of one workgroup of the fill kernel.
-const FILL_WIDTH: u32 = 64;
+pub(crate) const FILL_WIDTH: u32 = 64;
 
 /// Workgroups of a fill at most: more only cost time, since each invocation strides.
-const FILL_GROUPS_MAX: u32 = 4096;
+pub(crate) const FILL_GROUPS_MAX: u32 = 4096;
 
 /// Bytes of an indirect buffer: three counts, padded.
 pub(crate) const GRID_BYTES: u64 = 16;

@@ -4,6 +4,7 @@
 //! that an error is known before the call returns and is laid to the work it came from.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphreel::ServerError;
@@ -59,6 +60,13 @@ pub(crate) fn watch_loss(device: &wgpu::Device, monitor: &Arc<Monitor>) {
     device.set_device_lost_callback(move |reason, message| {
         monitor.lose(&format!("{reason:?}: {message}"));
     });
+}
+
+/// Let wgpu run its callbacks without waiting. It may panic over a device that the driver has lost: that stays in here.
+pub(crate) fn poll(device: &wgpu::Device) {
+    if catch_unwind(AssertUnwindSafe(|| drop(device.poll(wgpu::PollType::Poll)))).is_err() {
+        tracing::warn!("wgpu panicked over a poll of the device");
+    }
 }
 
 /// Keep errors that no scope caught; without this wgpu panics on them.

@@ -13,6 +13,9 @@ use graphreel::ticket::Fence;
 /// The longest that one wait in wgpu lasts: a loss elsewhere is seen after at most this.
 const SLICE: Duration = Duration::from_millis(100);
 
+/// The shortest, so that a wait does not spin when a manual clock stands still just before its deadline.
+const SLICE_MIN: Duration = Duration::from_millis(1);
+
 /// How far the device has come, and who waits in wgpu.
 ///
 /// Waiting threads elect a leader, which waits in wgpu; the others wait for it. Two waits in wgpu at once can trip over each
@@ -149,6 +152,11 @@ impl Drop for MappedAtEnd {
     }
 }
 
+/// How long to wait in wgpu at once, with `left` until the deadline.
+fn slice(left: Option<Duration>) -> Duration {
+    left.map_or(SLICE, |left| left.clamp(SLICE_MIN, SLICE))
+}
+
 /// Passed when a submission is done, and its bytes are mapped if it has any to read.
 #[derive(Debug)]
 pub(crate) struct SubmitFence {
@@ -177,8 +185,7 @@ impl Fence for SubmitFence {
             if clock.is_past(deadline) {
                 return Ok(false);
             }
-            let slice = clock.remaining(deadline).map_or(SLICE, |left| left.min(SLICE));
-            self.progress.wait(self.serial, &self.index, slice);
+            self.progress.wait(self.serial, &self.index, slice(clock.remaining(deadline)));
             if self.progress.done() >= self.serial && !self.passed_now() {
                 // Another thread took the mapping's callback out of wgpu and is about to run it.
                 std::thread::sleep(Duration::from_micros(50));
@@ -193,5 +200,19 @@ impl Fence for SubmitFence {
         }
         self.progress.monitor.check()?;
         Ok(self.passed_now())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_never_so_short_that_a_wait_spins() {
+        let clock = Clock::manual();
+        let deadline = clock.deadline_in(Duration::from_nanos(1));
+        assert_eq!(slice(clock.remaining(deadline)), SLICE_MIN);
+        assert_eq!(slice(Some(Duration::from_millis(7))), Duration::from_millis(7));
+        assert_eq!([slice(Some(Duration::from_secs(9))), slice(None)], [SLICE; 2]);
     }
 }

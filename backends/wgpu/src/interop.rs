@@ -36,7 +36,8 @@ impl WgpuServer {
     ///
     /// # Errors
     ///
-    /// What making our own kernels and buffers answers.
+    /// `Unsupported` naming a limit of the device that is too low, before anything is made; `DeviceLost` for a device that
+    /// was destroyed; what making our own kernels and buffers answers.
     pub fn from_device(device: wgpu::Device, queue: wgpu::Queue, config: Config) -> Result<Self> {
         let info = describe(&device.adapter_info());
         let server = assemble(device, queue, info, Faults::default(), config)?;
@@ -51,12 +52,13 @@ impl WgpuServer {
     }
 
     /// Use a buffer of the application as ours. All of it counts as written. It stays alive as long as a handle or graph
-    /// holds it, and is charged to nobody. Wrap it once: two wraps count as different memory, unordered.
+    /// holds it, and is charged to nobody. Until then it is not wrapped again: clone the first handle.
     /// It is unmapped, and from the device's own `wgpu::Instance`: wgpu does not tell a buffer of another instance from its own.
     ///
     /// # Errors
     ///
-    /// `Unsupported` naming a missing usage; `InvalidSize` when its size is not a multiple of 4; `DeviceFault` with wgpu's
+    /// `Unsupported` naming a missing usage, for a buffer that is mapped, and for one that is memory of this device already,
+    /// by the number of that memory; `InvalidSize` when its size is not a multiple of 4; `DeviceFault` with wgpu's
     /// text when it belongs to another device; the device's loss.
     pub fn wrap_buffer(&mut self, stream: StreamId, buffer: wgpu::Buffer) -> Result<Handle> {
         self.enter()?;
@@ -72,6 +74,11 @@ impl WgpuServer {
         if bytes == 0 || !bytes.is_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT) {
             let problem = "a wrapped buffer's size is a multiple of 4".into();
             return Err(ServerError::InvalidSize { bytes, problem });
+        }
+        self.pages.check_new(&buffer)?;
+        // Only a mapped buffer has a range to look at. The look is over with this line.
+        if buffer.get_mapped_range(..wgpu::COPY_BUFFER_ALIGNMENT).is_ok() {
+            return Err(ServerError::unsupported("wrapping a buffer that is mapped", "unmap it first"));
         }
         self.check_device(&buffer)?;
         let handle = Handle::new(&self.service, stream, bytes);

@@ -5,7 +5,7 @@
 //!
 //! | Module | What it holds |
 //! | --- | --- |
-//! | `adapters`, `vulkan`, `open`, `interop` | finding, opening and adopting devices |
+//! | `adapters`, `vulkan`, `needs`, `open`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
 //! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
 //! | `recorder`, `lowering`, `program`, `graph`, `cuts`, `replay` | windows and graphs |
@@ -25,6 +25,7 @@ mod graph;
 mod groups;
 mod interop;
 mod lowering;
+mod needs;
 mod open;
 mod pages;
 mod pipeline;

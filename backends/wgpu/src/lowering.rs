@@ -13,7 +13,7 @@ use crate::groups::{bind, bind_entries, entry};
 use crate::pages::{Pages, Spot};
 use crate::pipeline::{Compiled, Packed, ScalarShape};
 use crate::program::{BoundGroup, DispatchStep, Program, Step, StepGrid, StepScalars};
-use crate::scalars::{ENTRY_BYTES, Entries, push_entry};
+use crate::scalars::{self, ENTRY_BYTES, Entries, push_entry};
 
 /// What lowering reads.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ struct Output {
 ///
 /// # Errors
 ///
-/// `OutOfMemory`, `DeviceFault`, `ForeignHandle`.
+/// `OutOfMemory`, `DeviceFault`, `ForeignHandle`; `Unsupported` for more scalars than offsets reach.
 pub(crate) fn lower(source: Source<'_>) -> Result<Program> {
     let mut output = Output::default();
     let mut nodes = Vec::with_capacity(source.recording.nodes.len());
@@ -199,10 +199,10 @@ impl Source<'_> {
         let scalars = match compiled.scalars {
             ScalarShape::None => StepScalars::None,
             ScalarShape::Uniform(group) => {
-                StepScalars::Entry { group, offset: push_entry(&mut output.entries, packed.bytes()) }
+                StepScalars::Entry { group, offset: push_entry(&mut output.entries, packed.bytes())? }
             }
             ScalarShape::Immediate(_) => {
-                let start = output.immediates.len() as u32;
+                let start = scalars::offset(output.immediates.len(), packed.bytes().len())?;
                 output.immediates.extend_from_slice(packed.bytes());
                 StepScalars::Immediate { start, len: packed.bytes().len() as u32 }
             }
@@ -227,8 +227,7 @@ impl Source<'_> {
         let second = wgpu::BindGroupEntry { binding: 1, resource: grid.as_entire_binding() };
         let entries = [entry(self.pages.buffer(spot.page), 0, &bound), second];
         let group = bind_entries(self.gpu, &self.builtins.guard.layout, &entries)?;
-        output.builtin(&self.builtins.guard, group, &scalars, [1, 1, 1]);
-        Ok(())
+        output.builtin(&self.builtins.guard, group, &scalars, [1, 1, 1])
     }
 
     fn copy(&self, src: Place, dst: Place, output: &mut Output) -> Result<()> {
@@ -255,15 +254,15 @@ impl Source<'_> {
         for part in fill_parts(self.gpu, spot.offset, spot.padded(), word) {
             let bound = Spot { page: spot.page, offset: part.offset, bytes: part.bytes };
             let group = bind_entries(self.gpu, &self.builtins.fill.layout, &[entry(buffer, 0, &bound)])?;
-            output.builtin(&self.builtins.fill, group, &part.scalars, [part.groups, 1, 1]);
+            output.builtin(&self.builtins.fill, group, &part.scalars, [part.groups, 1, 1])?;
         }
         Ok(())
     }
 }
 
 impl Output {
-    fn builtin(&mut self, kernel: &Builtin, group: wgpu::BindGroup, scalars: &[u8], grid: [u32; 3]) {
-        let offset = push_entry(&mut self.entries, scalars);
+    fn builtin(&mut self, kernel: &Builtin, group: wgpu::BindGroup, scalars: &[u8], grid: [u32; 3]) -> Result<()> {
+        let offset = push_entry(&mut self.entries, scalars)?;
         self.steps.push(Step::Dispatch(DispatchStep {
             pipeline: (kernel.id, kernel.pipeline.clone()),
             group: Some(BoundGroup { index: 0, id: resource_id(), group }),
@@ -271,5 +270,6 @@ impl Output {
             scalars: StepScalars::Entry { group: 1, offset },
             grid: StepGrid::Direct(grid),
         }));
+        Ok(())
     }
 }

@@ -9,12 +9,12 @@ use graphreel::sync::Arc;
 use graphreel::{Caps, Config, DeviceInfo, ServerError};
 
 use crate::adapters::{Select, adapters, select};
-use crate::fault::{Faults, watch_errors, watch_loss};
+use crate::fault::{Faults, poll, watch_errors, watch_loss};
 use crate::gpu::{Gpu, Queue};
 use crate::pages::PAGE_ALIGNMENT_MIN;
 use crate::pipeline::SCALAR_BYTES_MAX;
-use crate::scalars;
 use crate::server::WgpuServer;
+use crate::{needs, scalars};
 
 /// Which device to open, and how.
 #[derive(Clone, Debug, Default)]
@@ -81,10 +81,14 @@ pub(crate) fn assemble(
     faults: Faults,
     config: Config,
 ) -> Result<WgpuServer> {
+    let (features, limits) = (device.features(), device.limits());
+    needs::check(&limits)?;
     let service = MemoryService::new();
     let monitor = Arc::new(Monitor::new(service.device()));
     watch_loss(&device, &monitor);
-    let (features, limits) = (device.features(), device.limits());
+    // wgpu tells of a device that was destroyed before at the next poll.
+    poll(&device);
+    monitor.check()?;
     let caps = caps(features, &limits, config.allowed_tiers()?);
     let scalar_layout = crate::fault::scoped(&device, || scalars::layout(&device))
         .map_err(|caught| caught.into_fault(&monitor, "opening the device"))?;

@@ -48,6 +48,8 @@ impl Spot {
 pub(crate) struct Pages {
     pool: Pool,
     buffers: HashMap<PageKey, wgpu::Buffer>,
+    /// The same the other way: one wgpu buffer is one memory, or work on it would not be ordered.
+    keys: HashMap<wgpu::Buffer, PageKey>,
     allocations: u64,
     removed: Vec<PageKey>,
 }
@@ -65,7 +67,7 @@ impl Pages {
             page_bytes_max: gpu.caps.buffer_bytes_max,
             limit: config.memory_limit,
         });
-        Self { pool, buffers: HashMap::new(), allocations: 0, removed: Vec::new() }
+        Self { pool, buffers: HashMap::new(), keys: HashMap::new(), allocations: 0, removed: Vec::new() }
     }
 
     /// Give memory `id` a place. The answer is a range to be zeroed before anything else uses it, if one must be.
@@ -93,7 +95,7 @@ impl Pages {
                     }
                     let buffer = self.page(gpu, request.bytes)?;
                     let page = self.pool.add_page(request);
-                    self.buffers.insert(page.0, buffer);
+                    self.insert(page.0, buffer);
                 }
             }
         }
@@ -109,8 +111,15 @@ impl Pages {
     }
 
     fn remove(&mut self, page: PageKey) {
-        self.buffers.remove(&page);
+        if let Some(buffer) = self.buffers.remove(&page) {
+            self.keys.remove(&buffer);
+        }
         self.removed.push(page);
+    }
+
+    fn insert(&mut self, page: PageKey, buffer: wgpu::Buffer) {
+        self.keys.insert(buffer.clone(), page);
+        self.buffers.insert(page, buffer);
     }
 
     /// Pages that went since the last call: what binds them must be forgotten.
@@ -120,7 +129,23 @@ impl Pages {
 
     /// Take a buffer of the application as memory `id`.
     pub(crate) fn wrap(&mut self, id: ManagedMemoryId, buffer: wgpu::Buffer) {
-        self.buffers.insert(WRAPPED_BIT | id.0, buffer);
+        self.insert(WRAPPED_BIT | id.0, buffer);
+    }
+
+    /// Whether a buffer of the application can become memory of its own.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` when it is memory of this device already.
+    pub(crate) fn check_new(&self, buffer: &wgpu::Buffer) -> Result<()> {
+        let Some(key) = self.keys.get(buffer) else { return Ok(()) };
+        let what = if key & WRAPPED_BIT == 0 {
+            "wrapping a buffer of this device's own pool".to_owned()
+        } else {
+            format!("wrapping a buffer again while it is memory {}", ManagedMemoryId(key & !WRAPPED_BIT))
+        };
+        let why = "two memories over the same bytes would not be ordered; clone the first handle";
+        Err(ServerError::unsupported(what, why))
     }
 
     /// The whole of memory `id`, as long as something holds it.

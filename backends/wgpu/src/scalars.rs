@@ -3,6 +3,7 @@
 //! An entry is read by one submission only, and `Queue::write_buffer` is ordered on the queue, so the same entries serve the
 //! next submission at once.
 
+use graphreel::ServerError;
 use graphreel::error::Result;
 
 use crate::gpu::Gpu;
@@ -32,11 +33,31 @@ pub(crate) fn layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
 }
 
 /// Append an entry that holds `scalars` to `bytes`; its offset.
-pub(crate) fn push_entry(bytes: &mut Vec<u8>, scalars: &[u8]) -> u32 {
-    let offset = bytes.len() as u32;
+///
+/// # Errors
+///
+/// As [`offset`]; nothing is appended then.
+pub(crate) fn push_entry(bytes: &mut Vec<u8>, scalars: &[u8]) -> Result<u32> {
+    let start = offset(bytes.len(), ENTRY_BYTES as usize)?;
     bytes.extend_from_slice(scalars);
-    bytes.resize(offset as usize + ENTRY_BYTES as usize, 0);
-    offset
+    bytes.resize(start as usize + ENTRY_BYTES as usize, 0);
+    Ok(start)
+}
+
+/// The offset of `more` bytes behind `held` ones. Offsets of scalars are 32 bits wide, as wgpu's dynamic offsets are.
+///
+/// # Errors
+///
+/// `Unsupported` where the bytes would end above 4 GiB.
+pub(crate) fn offset(held: usize, more: usize) -> Result<u32> {
+    let end = held.checked_add(more).and_then(|end| u32::try_from(end).ok());
+    match (u32::try_from(held), end) {
+        (Ok(start), Some(_)) => Ok(start),
+        _ => Err(ServerError::unsupported(
+            "more than 4 GiB of scalars in one recording",
+            "record it as several graphs, or put the scalars into a buffer",
+        )),
+    }
 }
 
 /// A uniform buffer of entries, and the group that binds one of them at a dynamic offset.
@@ -98,7 +119,7 @@ impl ScalarRing {
             self.chunks.push(Entries::new(gpu, CHUNK_ENTRIES)?);
         }
         let chunk = &mut self.chunks[self.used];
-        let offset = push_entry(&mut chunk.bytes, scalars);
+        let offset = push_entry(&mut chunk.bytes, scalars)?;
         Ok((&chunk.group, offset))
     }
 
@@ -109,5 +130,28 @@ impl ScalarRing {
             chunk.bytes.clear();
         }
         self.used = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_lie_one_behind_the_other() {
+        let mut bytes = Vec::new();
+        assert_eq!(push_entry(&mut bytes, &[1, 2]).expect("room"), 0);
+        assert_eq!(push_entry(&mut bytes, &[3]).expect("room"), ENTRY_BYTES);
+        assert_eq!((bytes.len(), bytes[1], bytes[256]), (512, 2, 3));
+    }
+
+    #[test]
+    fn offsets_above_4_gib_are_refused_and_do_not_wrap() {
+        let most = u32::MAX as usize;
+        assert_eq!(offset(most - 256, 256).expect("the last that fits"), u32::MAX - 256);
+        for (held, more) in [(most - 255, 256), (most, 1), (most + 1, 0), (usize::MAX, 1)] {
+            let error = offset(held, more).expect_err("no such offset");
+            assert!(matches!(&error, ServerError::Unsupported { what, .. } if what.contains("4 GiB")), "{error}");
+        }
     }
 }

@@ -105,6 +105,7 @@ impl WgpuServer {
         self.service.drain_dropped(&mut self.dropped);
         for id in self.dropped.drain(..) {
             self.pages.release(id);
+            self.batch.freed(id);
             self.book.ledger_mut().freed(id);
         }
         self.forget_pages();
@@ -190,9 +191,10 @@ impl Server for WgpuServer {
     fn return_stream(&mut self, stream: StreamId) {
         if stream.exclusive_index().is_some() {
             let status = self.book.status(stream);
+            // Only its own: a number that is not leased folds, and the window there may be another stream's.
             if status.active
-                && let Some(owner) = status.owner
-                && let Err(error) = window::graph_abort(self, owner)
+                && status.owner == Some(stream)
+                && let Err(error) = window::graph_abort(self, stream)
             {
                 tracing::warn!(%error, "the window of a returned stream could not be dropped");
             }

@@ -41,17 +41,28 @@ struct Report<'a> {
     machine: Machine,
     devices: Vec<&'a DeviceInfo>,
     rows: &'a [Row],
+    /// Backends that `--backend all` means and that did not open.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    failed: &'a [Unopened],
+}
+
+/// A backend whose device is there and does not open.
+#[derive(Debug, Serialize)]
+struct Unopened {
+    backend: String,
+    error: String,
 }
 
 /// Run the command.
 ///
 /// # Errors
 ///
-/// [`Failure::Rows`] when a row failed, after all of them were printed; no device to run on.
+/// [`Failure::Rows`] when a row failed and [`Failure::Backends`] when one of all backends did not open, after all else was
+/// printed; no device to run on.
 pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
     let json = Json::new(args.json.json.clone());
     json.check()?;
-    let devices = open_all(&selections(&args.backend)?)?;
+    let (devices, failed) = open_all(&args.backend)?;
     let cases = Case::all(&args);
     let policy = args.tier.map_or(CapturePolicy::Best, |tier| CapturePolicy::Require(vec![tier]));
     let settings = Settings { policy, replays: args.replays };
@@ -70,16 +81,30 @@ pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
         }
     }
     drop(progress);
+    if json.leaves_stdout() {
+        failed.iter().try_for_each(|one| output::print(&format!("{}: FAILED: {}\n", one.backend, one.error)))?;
+    }
     json.put(&Report {
         schema: "graphreel.bench/1",
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::ask(),
         devices: devices.iter().map(Device::info).collect(),
         rows: &rows,
+        failed: &failed,
     })?;
-    match rows.iter().filter(|row| !row.verified).count() {
-        0 => Ok(()),
-        failed => Err(Failure::Rows { failed, rows: rows.len() }),
+    outcome(&rows, &failed)
+}
+
+fn outcome(rows: &[Row], unopened: &[Unopened]) -> Result<(), Failure> {
+    let failed = rows.iter().filter(|row| !row.verified).count();
+    let rows = rows.len();
+    match (unopened, failed) {
+        ([], 0) => Ok(()),
+        ([], failed) => Err(Failure::Rows { failed, rows }),
+        (unopened, failed) => {
+            let names: Vec<_> = unopened.iter().map(|one| one.backend.as_str()).collect();
+            Err(Failure::Backends { names: names.join(", "), failed, rows })
+        }
     }
 }
 
@@ -110,8 +135,21 @@ fn selections(names: &[String]) -> Result<Vec<Select>, Failure> {
     names.iter().map(select).collect()
 }
 
-fn open_all(selections: &[Select]) -> Result<Vec<Device>, Failure> {
-    selections.iter().map(|select| open(select).map_err(Failure::from)).collect()
+/// The devices of `--backend`. One of `all` that does not open is kept from the rest, which run; one that was asked for by
+/// name ends the command.
+fn open_all(names: &[String]) -> Result<(Vec<Device>, Vec<Unopened>), Failure> {
+    let all = names.iter().all(|name| name.trim() == "all");
+    let (mut devices, mut failed) = (Vec::new(), Vec::new());
+    for select in selections(names)? {
+        match (open(&select), &select) {
+            (Ok(device), _) => devices.push(device),
+            (Err(error), Select::Backend(name)) if all => {
+                failed.push(Unopened { backend: name.clone(), error: error.to_string() });
+            }
+            (Err(error), _) => return Err(error.into()),
+        }
+    }
+    Ok((devices, failed))
 }
 
 fn describe(device: &Device, rows: &[Row]) -> String {

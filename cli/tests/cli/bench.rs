@@ -118,6 +118,29 @@ fn without_a_device_the_reason_is_the_error() {
 }
 
 #[test]
+fn a_backend_that_does_not_open_is_an_entry_of_all_and_the_end_alone() {
+    if !has_wgpu("a_backend_that_does_not_open_is_an_entry_of_all_and_the_end_alone") {
+        return;
+    }
+    let broken = |args: &[&str]| {
+        let mut command = graphreel(args);
+        command.args(["--workload", "chain", "--nodes", "1"]).env("GRAPHREEL_TIERS", "warp");
+        run(command)
+    };
+    let run = broken(&["bench", "--backend", "all", "--json"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("a device of wgpu does not open"), "{}", run.stderr);
+    let report = run.json();
+    assert_eq!(report["failed"][0]["backend"], json!("wgpu"));
+    assert!(report["failed"][0]["error"].as_str().is_some_and(|error| error.contains("warp")), "{report}");
+    let text = broken(&["bench", "--backend", "all"]);
+    assert!(text.stdout.contains("wgpu: FAILED: ") && text.stdout.contains("warp"), "{}", text.stdout);
+    let alone = broken(&["bench", "--backend", "wgpu"]);
+    assert_eq!((alone.code, alone.stdout.as_str()), (Some(1), ""), "{}", alone.stderr);
+    assert!(alone.stderr.contains("warp"), "{}", alone.stderr);
+}
+
+#[test]
 fn a_backend_of_another_build_is_named() {
     let Run { code, stderr, .. } = run(graphreel(&["bench", "--backend", "cuda"]));
     assert_eq!(code, Some(1));

@@ -39,6 +39,8 @@ fn devices_tell_what_they_can_do() {
     let report = run(graphreel(&["devices", "--json"])).json();
     let wgpu = &report["backends"][2]["devices"][0];
     assert_eq!(wgpu["info"]["backend"], json!("wgpu"));
+    // What is not known is left out, as in the rows of `bench`.
+    assert!(!report.to_string().contains(":null"), "{report}");
     assert!(wgpu["caps"]["buffer_bytes_max"].as_u64() > Some(0), "{wgpu}");
 }
 

@@ -187,3 +187,24 @@ fn a_hundred_captures_leave_the_pool_as_it_was() {
     let usage = rig.server.memory_usage();
     assert_eq!((usage.pinned_bytes, usage.primed_bytes), (0, 0));
 }
+
+#[test]
+fn a_stream_that_was_returned_leaves_the_pooled_slot_alone() {
+    let Some(mut rig) = rig() else { return };
+    let options = graphreel::server::CaptureOptions::default;
+    let first = rig.server.lease_stream().expect("a slot is free");
+    rig.server.graph_prepare(first, options()).expect("nothing is on the slot");
+    rig.server.return_stream(first);
+    // Whoever kept the number opens a window where everybody folds, and the next lease finds its slot empty.
+    rig.server.graph_prepare(first, options()).expect("the window was dropped with the lease");
+    let second = rig.server.lease_stream().expect("a slot is free");
+    assert_eq!(second, first, "slots are pooled");
+    assert!(!rig.server.capture_status(second).active);
+    rig.server.graph_prepare(second, options()).expect("nothing is on the slot");
+    rig.server.return_stream(second);
+
+    // A number that nobody leased takes no other stream's window along: 7 + 16 k folds as the owner does.
+    rig.server.graph_prepare(OWNER, options()).expect("idle");
+    rig.server.return_stream(graphreel::StreamId::exclusive(7 + 16 * 50));
+    assert_eq!(rig.server.capture_status(OWNER).owner, Some(OWNER));
+}

@@ -4,5 +4,6 @@
 mod eager;
 mod faults;
 mod graphs;
+mod interop;
 mod rig;
 mod updates;

@@ -139,6 +139,8 @@ pub fn plain_handles_inside_are_refused_by_name(env: &Env) -> Result<()> {
         refused(env.device.upload(&[1u32]).map(drop), "c.upload");
         refused(earlier.replay().map(drop), "after the capture");
         refused(stream.graph_prepare(), "the capture that is running");
+        refused(stream.flush(), "flush after the capture");
+        refused(buffer.external_write(), "external_write after the capture");
         let scratch = env.device.alloc(32)?;
         drop(env.device.kernel(kernels::MUL2)?);
         drop(scratch);
@@ -146,6 +148,17 @@ pub fn plain_handles_inside_are_refused_by_name(env: &Env) -> Result<()> {
     })?;
     assert_eq!(graph.report().nodes, 1);
     assert_eq!((buffer.read::<u32>()?, other.read::<u32>()?), (vec![1; 8], vec![2; 8]));
+    // A window that was open before is left as it was, by whatever is called inside.
+    stream.graph_prepare()?;
+    stream.begin_capture()?;
+    stream.launch(&kernel, Grid::stride(8), (&buffer,))?;
+    env.device.capture(|c| {
+        refused(stream.begin_capture(), "begin_capture after the capture");
+        refused(stream.end_capture().map(drop), "end_capture after the capture");
+        refused(stream.graph_abort(), "graph_abort after the capture");
+        inc(c, &kernel, &other)
+    })?;
+    assert_eq!(stream.end_capture()?.report().nodes, 1);
     // The mark is gone with the closure.
     buffer.write(&[5u32; 8])?;
     env.assert_usable(&stream);
