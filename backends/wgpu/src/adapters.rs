@@ -4,6 +4,7 @@ use std::fmt;
 
 use graphreel::error::Result;
 use graphreel::memory::DeviceId;
+use graphreel::sync::{Mutex, MutexGuard, OnceLock};
 use graphreel::{DeviceInfo, DeviceKind, ServerError};
 
 /// The APIs that Graphreel runs on, best first.
@@ -76,13 +77,23 @@ pub struct AdapterSummary {
 
 /// Every adapter, real devices first. A device that several APIs offer is listed once, with the first of them.
 pub fn adapters() -> Vec<AdapterSummary> {
-    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    descriptor.backends = BACKENDS;
-    // Flags are wgpu's own: its validation stays on, since a kernel is a stranger's program.
-    let instance = wgpu::Instance::new(descriptor);
-    let found = pollster::block_on(instance.enumerate_adapters(BACKENDS));
+    let found = pollster::block_on(instance().enumerate_adapters(BACKENDS));
     let summaries = found.into_iter().map(|adapter| AdapterSummary { info: describe_adapter(&adapter), adapter });
     arrange(summaries.collect(), |summary| &summary.info)
+}
+
+/// The process's one wgpu instance. Drivers are loaded once, and are not unloaded while another thread opens a device
+/// (NVIDIA's Vulkan driver crashes then), so hold it while one is opened. It is never dropped: process exit makes no driver
+/// call.
+pub(crate) fn instance() -> MutexGuard<'static, wgpu::Instance> {
+    static INSTANCE: OnceLock<Mutex<wgpu::Instance>> = OnceLock::new();
+    let make = || {
+        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        descriptor.backends = BACKENDS;
+        // Flags are wgpu's own: its validation stays on, since a kernel is a stranger's program.
+        Mutex::new(wgpu::Instance::new(descriptor))
+    };
+    INSTANCE.get_or_init(make).lock()
 }
 
 /// Best kind first, each device once.

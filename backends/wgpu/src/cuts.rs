@@ -21,7 +21,7 @@ pub(crate) struct Shape {
 /// The first submission of a deep graph, in nodes.
 const DEEP_FIRST: usize = 32;
 /// The first submission of a wide graph, in nodes.
-const WIDE_FIRST: usize = 512;
+const WIDE_FIRST: usize = 1024;
 
 /// One past the last node of each submission.
 pub(crate) fn cuts(shape: Shape) -> Vec<usize> {
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn independent_work_is_one_submission_unless_there_is_much() {
-        assert_eq!(cuts(shape(767, 1)), [767]);
-        assert_eq!(cuts(shape(10_000, 2)), [512, 2560, 10_000]);
+        assert_eq!(cuts(shape(1535, 1)), [1535]);
+        assert_eq!(cuts(shape(10_000, 2)), [1024, 5120, 10_000]);
     }
 
     #[test]

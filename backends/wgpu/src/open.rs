@@ -8,7 +8,7 @@ use graphreel::recording::Tier;
 use graphreel::sync::Arc;
 use graphreel::{Caps, Config, DeviceInfo, ServerError};
 
-use crate::adapters::{Select, adapters, select};
+use crate::adapters::{Select, adapters, instance, select};
 use crate::fault::{Faults, poll, watch_errors, watch_loss};
 use crate::gpu::{Gpu, Queue};
 use crate::pages::PAGE_ALIGNMENT_MIN;
@@ -62,9 +62,11 @@ pub fn open(options: Options) -> Result<WgpuServer> {
         required_limits: limits,
         ..wgpu::DeviceDescriptor::default()
     };
+    let opening = instance();
     let (device, queue) = pollster::block_on(chosen.adapter.request_device(&descriptor)).map_err(|error| {
         ServerError::unsupported(format!("opening {} ({})", chosen.info.name, chosen.info.api), error.to_string())
     })?;
+    drop(opening);
     let faults = Faults::default();
     watch_errors(&device, &faults);
     let server = assemble(device, queue, chosen.info, faults, options.config)?;
