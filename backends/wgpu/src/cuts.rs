@@ -1,9 +1,9 @@
 //! Where a replay is cut into submissions, so that the device runs the first nodes while the next are encoded.
 //!
-//! Measured on an NVIDIA H200 (`docs/PERFORMANCE.md`): a node takes about 1.4 us to encode and 2.5 us to run where it waits
-//! for the one before, less than 1 us where it does not, and a submission costs about 30 us. So a chain gains from an
-//! early first submission, and each may then be longer than the last by less than the ratio of both times; work that
-//! is independent gains nothing until there is much of it.
+//! Measured on an NVIDIA H200 (`docs/PERFORMANCE.md`): a node takes 1.4 to 2.5 us to encode, 2.5 us to run where it waits
+//! for the one before and less than 1 us where it does not, and a submission costs about 30 us. So a chain is cut evenly:
+//! its device starts early and has little left to do when the last submission comes. Work that is independent runs faster
+//! than it is encoded, and gains from no cut until there is much of it.
 
 /// What decides where to cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,31 +18,26 @@ pub(crate) struct Shape {
     pub(crate) fixed: Option<usize>,
 }
 
-/// The first submission of a deep graph, in nodes.
-const DEEP_FIRST: usize = 32;
-/// The first submission of a wide graph, in nodes.
-const WIDE_FIRST: usize = 1024;
+/// Submissions of a deep graph, in nodes: as many as keep the last one short beside the whole.
+const DEEP: std::ops::RangeInclusive<usize> = 32..=64;
+/// A submission of a wide graph, in nodes.
+const WIDE: usize = 4096;
+/// A rest shorter than this goes with the submission before it.
+const REST: usize = 16;
 
 /// One past the last node of each submission.
 pub(crate) fn cuts(shape: Shape) -> Vec<usize> {
     let Shape { nodes, critical_path, software, fixed } = shape;
     let deep = critical_path.saturating_mul(2) >= nodes;
-    let mut step = match fixed {
-        Some(fixed) => fixed.max(1),
-        None if software => nodes.max(1),
-        None if deep => DEEP_FIRST,
-        None => WIDE_FIRST,
+    let (step, rest) = match fixed {
+        Some(fixed) => (fixed.max(1), 0),
+        None if software => (nodes.max(1), 0),
+        None if deep => ((nodes / 3).clamp(*DEEP.start(), *DEEP.end()), REST),
+        None => (WIDE, REST),
     };
-    let mut ends = Vec::new();
-    let mut end = 0;
-    while end < nodes {
-        let left = nodes - end;
-        // A short rest is not worth a submission.
-        end = if left < step + step / 2 && fixed.is_none() { nodes } else { end + step.min(left) };
-        ends.push(end);
-        if fixed.is_none() {
-            step = if deep { step + step / 2 } else { step.saturating_mul(4) };
-        }
+    let mut ends: Vec<usize> = (0..nodes).step_by(step).skip(1).filter(|end| nodes - end >= rest).collect();
+    if nodes > 0 {
+        ends.push(nodes);
     }
     ends
 }
@@ -56,16 +51,17 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_starts_early_and_its_submissions_grow() {
+    fn a_chain_is_cut_so_that_its_end_is_short() {
         assert_eq!(cuts(shape(40, 40)), [40]);
-        assert_eq!(cuts(shape(100, 100)), [32, 100]);
-        assert_eq!(cuts(shape(1000, 1000)), [32, 80, 152, 260, 422, 665, 1000]);
+        assert_eq!(cuts(shape(100, 100)), [33, 66, 100]);
+        assert_eq!(cuts(shape(200, 200)), [64, 128, 200]);
+        assert_eq!(cuts(shape(1000, 1000)).len(), 16);
     }
 
     #[test]
     fn independent_work_is_one_submission_unless_there_is_much() {
-        assert_eq!(cuts(shape(1535, 1)), [1535]);
-        assert_eq!(cuts(shape(10_000, 2)), [1024, 5120, 10_000]);
+        assert_eq!(cuts(shape(1000, 1)), [1000]);
+        assert_eq!(cuts(shape(10_000, 2)), [4096, 8192, 10_000]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::rig::{NEIGHBOUR, OWNER, SAXPY, launch, options, rig, rig_with, saxpy,
 #[test]
 fn a_replay_follows_its_inputs_and_equals_eager_work() {
     // XC-22, with more nodes than one submit takes.
-    let Some(mut rig) = rig() else { return };
+    let Some(mut rig) = rig_with(options(|config| config.submit_nodes = Some(64))) else { return };
     let kernel = rig.kernel(SAXPY);
     let x = rig.upload(&[1.0f32; 32]);
     let y = rig.upload(&[0.0f32; 32]);
