@@ -93,20 +93,12 @@ impl Pages {
                     for page in &request.release {
                         self.remove(page.0);
                     }
-                    let buffer = self.page(gpu, request.bytes)?;
+                    self.allocations += 1;
+                    let buffer = zeroed_page(gpu, request.bytes)?;
                     let page = self.pool.add_page(request);
                     self.insert(page.0, buffer);
                 }
             }
-        }
-    }
-
-    /// A new page. Where the device has no memory for it, free pages are given back first.
-    fn page(&mut self, gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer> {
-        self.allocations += 1;
-        match zeroed_page(gpu, bytes) {
-            Err(ServerError::OutOfMemory(_)) if self.trim().released_bytes > 0 => zeroed_page(gpu, bytes),
-            outcome => outcome,
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use graphreel::book::{Admission, Book, Role};
 use graphreel::capture::window;
 use graphreel::device::Monitor;
-use graphreel::error::{GraphOp, Result};
+use graphreel::error::{GraphOp, MemoryLimit, Result};
 use graphreel::kernel::Compiler;
 use graphreel::memory::{Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport};
 use graphreel::op::{Bytes, Op, check, check_range};
@@ -111,6 +111,18 @@ impl WgpuServer {
         self.forget_pages();
     }
 
+    /// As [`Pages::reserve`]. Where the device has no memory left, what is free goes back to it first, with the bind groups
+    /// that would keep it.
+    fn reserve(&mut self, id: ManagedMemoryId, bytes: u64, account: &Account, slot: SlotIndex) -> Result<Option<Spot>> {
+        match self.pages.reserve(&self.gpu, id, bytes, account, Some(slot)) {
+            Err(ServerError::OutOfMemory(refusal)) if refusal.refused_by == MemoryLimit::Device => {
+                self.trim();
+                self.pages.reserve(&self.gpu, id, bytes, account, Some(slot))
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Zero what another account used, in a batch of its own: one that is refused for an operation beside it must not leave
     /// that account's bytes readable.
     fn zero(&mut self, spot: &Spot) -> Result<()> {
@@ -170,7 +182,7 @@ impl Server for WgpuServer {
         let handle = Handle::new(&self.service, stream, bytes);
         let id = handle.memory().id();
         let slot = self.book.slots().index_of(stream);
-        let zero = self.pages.reserve(&self.gpu, id, bytes, account, Some(slot));
+        let zero = self.reserve(id, bytes, account, slot);
         let placed = zero.and_then(|zero| match zero {
             Some(spot) => self.zero(&spot),
             None => Ok(()),

@@ -5,5 +5,6 @@ mod eager;
 mod faults;
 mod graphs;
 mod interop;
+mod memory;
 mod rig;
 mod updates;
