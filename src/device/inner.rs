@@ -58,7 +58,7 @@ impl DeviceInner {
     /// Submit one operation of a plain handle, and wait for room where too much is in flight.
     pub(super) fn submit(&self, stream: StreamId, op: Op) -> Result<()> {
         self.refuse_in_closure(op.call(), instead(&op))?;
-        self.prepare(&op)?;
+        self.or_doom(stream, self.prepare(&op))?;
         let pressure = {
             let mut server = self.lock();
             server.submit(stream, op)?;
