@@ -23,11 +23,13 @@ pub enum Select {
     Name(String),
     /// The one at a PCI address.
     Pci(String),
+    /// The one with a UUID, in any case.
+    Uuid(String),
 }
 
 impl Select {
-    /// A selection from text, as in `GRAPHREEL_DEVICE`: an index, a PCI address, or a part of a name, each with `index:`,
-    /// `pci:` or `name:` before it where it could be another; `auto` or this backend's name for the first. A leading
+    /// A selection from text, as in `GRAPHREEL_DEVICE`: an index, a PCI address, a UUID, or a part of a name, each with
+    /// `index:`, `pci:`, `uuid:` or `name:` before it where it could be another; `auto` or this backend's name for the first. A leading
     /// `wgpu:` is allowed.
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -38,11 +40,15 @@ impl Select {
         if let Some(name) = text.strip_prefix("name:") {
             return Self::Name(name.trim().to_owned());
         }
+        if let Some(uuid) = text.strip_prefix("uuid:") {
+            return Self::Uuid(uuid.trim().to_owned());
+        }
         let text = ["index:", "pci:"].iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text).trim();
         match text.parse() {
             Ok(index) => Self::Index(index),
             Err(_) if text.is_empty() => Self::Auto,
             Err(_) if is_pci(text) => Self::Pci(text.to_owned()),
+            Err(_) if is_uuid(text) => Self::Uuid(text.to_owned()),
             Err(_) => Self::Name(text.to_owned()),
         }
     }
@@ -55,6 +61,7 @@ impl fmt::Display for Select {
             Self::Index(index) => write!(f, "index {index}"),
             Self::Name(name) => write!(f, "name containing `{name}`"),
             Self::Pci(address) => write!(f, "PCI address {address}"),
+            Self::Uuid(uuid) => write!(f, "UUID {uuid}"),
         }
     }
 }
@@ -65,6 +72,12 @@ fn is_pci(text: &str) -> bool {
     let hex = |part: &str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
     let parts: Vec<&str> = path.split(':').collect();
     hex(function) && (2..=3).contains(&parts.len()) && parts.into_iter().all(hex)
+}
+
+/// 8-4-4-4-12 hexadecimal digits.
+fn is_uuid(text: &str) -> bool {
+    let hex = |part: &str| part.chars().all(|digit| digit.is_ascii_hexdigit());
+    text.split('-').map(str::len).eq([8, 4, 4, 4, 12]) && text.split('-').all(hex)
 }
 
 /// One adapter that can be opened.
@@ -198,6 +211,10 @@ fn position(infos: &[&DeviceInfo], wanted: &Select) -> Option<usize> {
             let at = |info: &&DeviceInfo| info.pci.as_ref().is_some_and(|pci| same_pci(pci, address));
             infos.iter().position(at)
         }
+        Select::Uuid(uuid) => {
+            let has = |info: &&DeviceInfo| info.uuid.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(uuid));
+            infos.iter().position(has)
+        }
     }
 }
 
@@ -275,5 +292,11 @@ mod tests {
         // A function of another bus that ends alike is another device.
         assert_eq!(position(&infos, &Select::Pci("a:00.0".into())), None);
         assert_eq!(position(&infos, &Select::Index(2)), None);
+        let uuid = "01234567-89ab-cdef-0123-456789abcdef";
+        let two = DeviceInfo { uuid: Some(uuid.into()), ..two };
+        for text in [uuid.to_uppercase(), format!("uuid:{uuid}"), format!("wgpu:{uuid}")] {
+            assert_eq!(position(&[&one, &two], &Select::parse(&text)), Some(1), "{text}");
+        }
+        assert_eq!(position(&[&one], &Select::parse(uuid)), None);
     }
 }
