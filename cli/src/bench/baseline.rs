@@ -243,32 +243,13 @@ fn buffer(device: &wgpu::Device, queue: &wgpu::Queue, contents: &Contents) -> wg
 
 #[cfg(test)]
 mod tests {
+    use super::super::target::wgpu_device;
     use super::super::topology::{Shape, gpu_bound, launch_bound};
     use super::*;
 
-    /// A device of the first adapter; none where there is no adapter.
-    fn device() -> Option<(wgpu::Device, wgpu::Queue)> {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let adapter = match pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())) {
-            Ok(adapter) => adapter,
-            Err(why) => {
-                let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
-                assert!(!required.contains("wgpu"), "an adapter is required and absent: {why}");
-                println!("skipped: {why}");
-                return None;
-            }
-        };
-        let descriptor = wgpu::DeviceDescriptor {
-            required_features: adapter.features() & wgpu::Features::IMMEDIATES,
-            required_limits: adapter.limits(),
-            ..Default::default()
-        };
-        Some(pollster::block_on(adapter.request_device(&descriptor)).expect("the adapter's own limits"))
-    }
-
     #[test]
     fn work_by_hand_gives_the_hosts_bytes() {
-        let Some((device, queue)) = device() else { return };
+        let Some(device) = wgpu_device() else { return };
         let (digits, _) = crate::digits::plan(
             &crate::digits::network().expect("shipped"),
             &crate::digits::images().expect("shipped"),
@@ -276,7 +257,7 @@ mod tests {
         let shapes = [Shape::Chain, Shape::Independent, Shape::Fanout, Shape::Diamond];
         let plans = shapes.map(|shape| launch_bound(shape, 45)).into_iter().chain([gpu_bound(3, 100), digits]);
         for (index, plan) in plans.enumerate() {
-            let baseline = Baseline::new(device.clone(), queue.clone(), &plan).expect("valid work");
+            let baseline = Baseline::of(&device, &plan).expect("valid work").expect("a device of wgpu");
             for cut in [usize::MAX, 7, 1] {
                 baseline.poison();
                 assert!(baseline.check(&plan.expected).is_err(), "plan {index}: poisoned buffers are not the result");

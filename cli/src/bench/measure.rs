@@ -308,24 +308,14 @@ fn read_digits(row: &mut Row, bound: &Bound<'_>, graph: &Graph, batches: &Batche
 
 #[cfg(test)]
 mod tests {
-    use graphreel_backends::{Select, list, open};
-
     use super::super::plan::Contents;
+    use super::super::target::wgpu_device;
     use super::super::topology::{Shape, launch_bound};
     use super::*;
 
     /// The error of a row whose plan was changed by `change`; none where there is no device.
     fn error_of(change: impl FnOnce(&mut Work)) -> Option<String> {
-        // Only absence skips: a device that is there and does not open fails.
-        let absent = |wanted: &str| list().into_iter().find(|backend| backend.name == wanted)?.absent;
-        if let Some(why) = absent("wgpu") {
-            let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
-            let is_required = required.split(',').any(|name| name.trim() == "wgpu");
-            assert!(!is_required, "wgpu is required and absent: {why}");
-            println!("skipped: {why}");
-            return None;
-        }
-        let device = open(&Select::Backend("wgpu".to_owned())).expect("a device that is there opens");
+        let device = wgpu_device()?;
         let mut target = Target::new(device);
         let mut work = Work { plan: launch_bound(Shape::Chain, 5), batches: None };
         change(&mut work);

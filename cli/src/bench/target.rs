@@ -114,3 +114,17 @@ impl Bound<'_> {
         self.device.sync()
     }
 }
+
+/// The device of tests. `None`, after saying why, where the machine has none; one that is there and does not open fails.
+#[cfg(test)]
+pub(super) fn wgpu_device() -> Option<Device> {
+    use graphreel_backends::{Select, list, open};
+    if let Some(why) = list().into_iter().find(|backend| backend.name == "wgpu").and_then(|backend| backend.absent) {
+        let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+        let is_required = required.split(',').any(|name| name.trim() == "wgpu");
+        assert!(!is_required, "wgpu is required and absent: {why}");
+        println!("skipped: {why}");
+        return None;
+    }
+    Some(open(&Select::Backend("wgpu".to_owned())).expect("a device that is there opens"))
+}
