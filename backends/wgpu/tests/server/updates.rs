@@ -1,6 +1,7 @@
 //! Parameters of graphs: scalars, grids and buffers, changed all or not at all.
 
-use graphreel::op::{GridArg, Op, ValueArg};
+use graphreel::memory::Handle;
+use graphreel::op::{BufferArg, GridArg, Launch, LaunchIndirect, Op, ValueArg};
 use graphreel::server::{GraphUpdate, ParamUpdate};
 use graphreel::{Server, ServerError};
 use graphreel_wgpu::Options;
@@ -75,4 +76,71 @@ fn a_rebound_fill_and_copy_find_their_new_offsets() {
     rig.replay(&graph).expect("a replay");
     let read = rig.read::<u32>(&base);
     assert_eq!((read[4], read[99], read[100], read[115], read[116]), (1, 1, 8, 8, 1));
+}
+
+const MEET: &str = "
+var<immediate> a: u32;
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@group(0) @binding(2) var<uniform> shift: vec4<u32>;
+@group(1) @binding(0) var<storage, read> only_its_length: array<u32>;
+
+@compute @workgroup_size(64)
+fn meet(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&y) { y[id.x] = a * x[id.x] + shift.y + 1000u * arrayLength(&only_its_length); }
+}
+";
+
+/// `count` words of `handle` from word `first` on, as the slot `name` if it has one.
+fn words(handle: &Handle, first: u64, count: u64, name: Option<&str>) -> BufferArg {
+    let binding = handle.binding().slice(first * 4..(first + count) * 4).expect("in range");
+    BufferArg { slot: name.map(Into::into), ..binding.into() }
+}
+
+#[test]
+fn parts_of_one_buffer_meet_in_a_launch_eager_indirect_recorded_and_after_an_update() {
+    for without_immediates in [false, true] {
+        let Some(mut rig) = rig_with(Options { without_immediates, ..Options::default() }) else { return };
+        let kernel = rig.kernel(MEET);
+        let mut values: Vec<u32> = (0..512).map(|word| word % 64).collect();
+        values[256..259].fill(1);
+        let (one, apart) = (rig.upload(&values), [(); 4].map(|()| rig.upload(&values)));
+        let meet = |x: BufferArg, y: BufferArg, shift: BufferArg, length: BufferArg| Launch {
+            buffers: vec![x, y, shift, length],
+            ..launch(&kernel, 1, &[], &[3u32.into()])
+        };
+        let within = |y: u64| {
+            let part = |first, count| words(&one, first, count, None);
+            meet(part(0, 64), part(y, 64), part(128, 4), part(192, 10))
+        };
+        rig.run(Op::Launch(within(64)));
+        let counted = LaunchIndirect { launch: within(320), counts: words(&one, 256, 3, None) };
+        rig.run(Op::LaunchIndirect(counted.clone()));
+        let read = rig.read::<u32>(&one);
+        assert_eq!((read[66], read[127], read[128], read[322]), (10_007, 10_190, 0, 10_007));
+        rig.write(&one, &values);
+        let graph = rig.capture(|rig| {
+            rig.run(Op::Launch(within(64)));
+            rig.run(Op::LaunchIndirect(counted));
+            let slots = ["x", "y", "shift", "length"].into_iter().zip([64, 64, 4, 8]).zip(&apart);
+            let mut slots = slots.map(|((name, count), handle)| words(handle, 0, count, Some(name)));
+            let mut next = || slots.next().expect("there are four");
+            rig.run(Op::Launch(meet(next(), next(), next(), next())));
+        });
+        let graph = graph.expect("a graph");
+        rig.replay(&graph).expect("a replay");
+        let (read, slot) = (rig.read::<u32>(&one), rig.read::<u32>(&apart[1]));
+        assert_eq!((read[66], read[322], slot[2], slot[64]), (10_007, 10_007, 8007, 0));
+        let [first, second, ..] = &apart;
+        for (x, y) in [((first, 0), (first, 64)), ((second, 0), (first, 128)), ((second, 64), (second, 128))] {
+            rig.write(y.0, &values);
+            let bind = |(handle, at): (&Handle, u64)| ParamUpdate::Buffer(words(handle, at, 64, None).binding);
+            rig.server.graph_update(graph.id, update(&[("x", bind(x)), ("y", bind(y))])).expect("an update");
+            rig.replay(&graph).expect("a replay");
+            let read = rig.read::<u32>(y.0);
+            let at = y.1 as usize;
+            let of_x = rig.read::<u32>(x.0)[x.1 as usize + 2];
+            assert_eq!((read[at + 2], read[at - 1], read[at + 64]), (3 * of_x + 8001, 63, 0), "{at}");
+        }
+    }
 }
