@@ -184,7 +184,7 @@ impl Server for WgpuServer {
         let slot = self.book.slots().index_of(stream);
         let zero = self.reserve(id, bytes, account, slot);
         let placed = zero.and_then(|zero| match zero {
-            Some(spot) => self.zero(&spot),
+            Some(spot) => self.zero(&spot).inspect_err(|_| self.pages.pool_mut().not_zeroed(id)),
             None => Ok(()),
         });
         self.forget_pages();

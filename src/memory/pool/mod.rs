@@ -17,6 +17,9 @@ use crate::error::{MemoryLimit, OutOfMemory, Result, ServerError};
 use crate::stream::SlotIndex;
 use crate::sync::Arc;
 
+/// Stands for an account that is none: no account has this number.
+const NOBODY: u64 = u64::MAX;
+
 /// Sizes of one pool, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
@@ -189,6 +192,13 @@ impl Pool {
             for slice in first.remove() {
                 self.pages.give(slice);
             }
+        }
+    }
+
+    /// Zeroing the allocation failed: its bytes still count as another account's, for whoever gets them next.
+    pub fn not_zeroed(&mut self, id: ManagedMemoryId) {
+        if let Some(slice) = self.slice_of(id) {
+            self.pages.occupy(slice, NOBODY);
         }
     }
 

@@ -85,6 +85,20 @@ fn another_accounts_bytes_need_zeros() {
 }
 
 #[test]
+fn bytes_that_could_not_be_zeroed_are_nobodys_until_they_are() {
+    let (mut pool, one, two) = (Pool::new(config(None)), payer(), payer());
+    place(&mut pool, 1, 2048, &one, None).unwrap();
+    pool.release(ManagedMemoryId(1), 0);
+    assert!(place(&mut pool, 2, 2048, &two, None).unwrap().1);
+    pool.not_zeroed(ManagedMemoryId(2));
+    pool.release(ManagedMemoryId(2), 0);
+    for (id, zero) in [(3, true), (4, false)] {
+        assert_eq!(place(&mut pool, id, 2048, &two, None).unwrap().1, zero, "{id}");
+        pool.release(ManagedMemoryId(id), 0);
+    }
+}
+
+#[test]
 fn an_account_is_asked_before_the_driver() {
     let mut pool = Pool::new(config(None));
     let account = Account::new("small", Some(300));
