@@ -82,6 +82,7 @@ fn launch_cpu(device: &Device, rounds: u32) -> Result<(f64, f64), String> {
     })?;
     match problem {
         Some(text) => Err(text),
+        None if sides.0.is_empty() || sides.1.is_empty() => Err("this system tells no CPU time of a thread".to_owned()),
         None => Ok((median(sides.0), median(sides.1))),
     }
 }

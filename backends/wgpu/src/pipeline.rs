@@ -47,7 +47,7 @@ pub(crate) struct Variant {
 struct Meeting {
     gpu: Arc<Gpu>,
     source: KernelSource,
-    variant: OnceLock<Result<Variant>>,
+    variant: OnceLock<Variant>,
 }
 
 impl Compiled {
@@ -73,14 +73,16 @@ impl Compiled {
 }
 
 impl Meeting {
+    /// A compilation that failed is tried again: memory may have been short.
     fn variant(&self, scalars: ScalarShape) -> Result<&Variant> {
-        let made = self.variant.get_or_init(|| {
-            let lowered = lower(&self.source, lowering(scalars, StorageAccessAs::ReadWrite))?;
-            let made = self.gpu.scoped(|| build(&self.gpu, &lowered.reflection, scalars, lowered.module, |_| true));
-            let entry = lowered.reflection.entry;
-            made.map_err(|caught| refused(&self.gpu, &entry, KernelProblem::Backend(caught.text)))
-        });
-        made.as_ref().map_err(Clone::clone)
+        if let Some(variant) = self.variant.get() {
+            return Ok(variant);
+        }
+        let lowered = lower(&self.source, lowering(scalars, StorageAccessAs::ReadWrite))?;
+        let made = self.gpu.scoped(|| build(&self.gpu, &lowered.reflection, scalars, lowered.module, |_| true));
+        let entry = lowered.reflection.entry;
+        let variant = made.map_err(|caught| refused(&self.gpu, &entry, KernelProblem::Backend(caught.text)))?;
+        Ok(self.variant.get_or_init(|| variant))
     }
 }
 
@@ -162,8 +164,13 @@ impl Compiler for WgpuCompiler {
     fn prepare(&self, launch: &Launch) -> Result<()> {
         let Some(compiled) = launch.kernel.compiled::<Compiled>() else { return Ok(()) };
         // A launch with another number of buffers is refused by its argument check.
-        if compiled.meeting.is_none() || launch.buffers.len() != compiled.written.len() {
+        let Some(meeting) = &compiled.meeting else { return Ok(()) };
+        if launch.buffers.len() != compiled.written.len() {
             return Ok(());
+        }
+        // An update may put any buffer into a slot, and holds the lock while it does.
+        if launch.buffers.iter().any(|buffer| buffer.slot.is_some()) {
+            return meeting.variant(compiled.scalars).map(|_| ());
         }
         compiled.variant(|argument| launch.buffers[argument].binding.memory.id()).map(|_| ())
     }

@@ -17,14 +17,15 @@ pub(crate) fn physical(adapter: &wgpu::Adapter) -> Physical {
     let (device, instance) = (raw.raw_physical_device(), raw.shared_instance().raw_instance());
     // SAFETY: `device` was enumerated from `instance`, and the guard keeps both alive.
     let memory = unsafe { instance.get_physical_device_memory_properties(device) };
+    // The largest: a second one is the part of it that the host can map.
     let local = |heap: &&vk::MemoryHeap| heap.flags.contains(vk::MemoryHeapFlags::DEVICE_LOCAL);
-    let bytes = memory.memory_heaps_as_slice().iter().filter(local).map(|heap| heap.size).sum();
+    let bytes = memory.memory_heaps_as_slice().iter().filter(local).map(|heap| heap.size).max();
     let mut id = vk::PhysicalDeviceIDProperties::default();
     let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut id);
     // SAFETY: as above; `id` is the only structure in the chain and outlives the call. wgpu needs Vulkan 1.1, or the
     // extension that brings this call, for every adapter it shows.
     unsafe { instance.get_physical_device_properties2(device, &mut properties) };
-    Physical { memory_bytes: Some(bytes).filter(|bytes| *bytes > 0), uuid: uuid(&id.device_uuid) }
+    Physical { memory_bytes: bytes, uuid: uuid(&id.device_uuid) }
 }
 
 /// The text of a UUID; none where all bytes are zero.
