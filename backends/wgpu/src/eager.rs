@@ -176,34 +176,27 @@ impl WgpuServer {
 
 #[cfg(test)]
 mod tests {
-    use graphreel::memory::Account;
+    use graphreel::Server;
 
-    use super::*;
-    use crate::{Options, adapters, open};
+    use crate::breakable::Breakable;
 
     #[test]
     fn a_refused_batch_leaves_no_taint_on_memory_that_is_gone() {
         // C-80: an id is never used again, so nothing would ever clear it.
-        if adapters().is_empty() {
-            return;
-        }
-        let mut server = open(Options::default()).expect("there is an adapter");
-        let (stream, account) = (StreamId { value: 7 }, Account::new("test", None));
-        let usage = crate::pages::PAGE_USAGE;
-        let raw = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
-        let raw = server.gpu.device.create_buffer(&raw);
-        let wrapped = server.wrap_buffer(stream, raw.clone()).expect("it has every usage");
-        let [gone, kept] = [(); 2].map(|()| server.alloc(stream, 16, &account).expect("a small allocation"));
+        let Some(mut rig) = Breakable::open() else { return };
+        let (gone, kept, wrapped) = (rig.alloc(), rig.alloc(), rig.wrapped.clone());
         for handle in [&wrapped, &gone, &kept] {
-            server.submit(stream, Op::Fill { dst: handle.binding().into(), word: 3 }).expect("a fill");
+            rig.fill(handle);
         }
         drop(gone);
-        server.collect();
+        rig.server.collect();
         // wgpu refuses a batch that uses a destroyed buffer.
-        raw.destroy();
-        server.sync(stream, graphreel::server::WaitMode::Blocking).map(drop).expect_err("wgpu refuses the batch");
-        server.book.check_read(&kept.binding()).expect_err("what is still there is tainted");
-        drop((wrapped, kept));
+        rig.raw.destroy();
+        let refused = rig.server.sync(rig.stream, graphreel::server::WaitMode::Blocking);
+        refused.map(drop).expect_err("wgpu refuses the batch");
+        rig.server.book.check_read(&kept.binding()).expect_err("what is still there is tainted");
+        let Breakable { mut server, wrapped: last, .. } = rig;
+        drop((wrapped, last, kept));
         server.collect();
         assert!(!server.book.ledger().has_taint());
     }

@@ -15,6 +15,8 @@
 
 mod adapters;
 mod batch;
+#[cfg(test)]
+mod breakable;
 mod builtin;
 mod cuts;
 mod eager;

@@ -196,37 +196,26 @@ fn check_pages(graph: &mut Graph, pages: &Pages) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use graphreel::memory::Account;
-    use graphreel::op::Op;
     use graphreel::server::CaptureOptions;
     use graphreel::{Server, ServerError};
 
-    use super::*;
-    use crate::{Options, adapters, open};
+    use crate::breakable::Breakable;
 
     #[test]
     fn scalars_of_a_replay_that_was_refused_are_handed_over_again() {
         // C-84: a graph that ran nothing is tried again, with what it has then.
-        if adapters().is_empty() {
-            return;
-        }
-        let mut server = open(Options::default()).expect("there is an adapter");
-        let (stream, account) = (StreamId { value: 7 }, Account::new("test", None));
-        let usage = crate::pages::PAGE_USAGE;
-        let raw = wgpu::BufferDescriptor { label: None, size: 16, usage, mapped_at_creation: false };
-        let raw = server.gpu.device.create_buffer(&raw);
-        let wrapped = server.wrap_buffer(stream, raw.clone()).expect("it has every usage");
-        let plain = server.alloc(stream, 16, &account).expect("a small allocation");
-        server.graph_prepare(stream, CaptureOptions::default()).expect("no window is open");
-        server.begin_capture(stream).expect("it is prepared");
-        for handle in [&wrapped, &plain] {
-            server.submit(stream, Op::Fill { dst: handle.binding().into(), word: 3 }).expect("a fill");
-        }
-        let graph = server.end_capture(stream).expect("a graph").id;
-        raw.destroy();
-        let refused = server.replay(stream, graph, false).map(drop).expect_err("wgpu refuses a destroyed buffer");
+        let Some(mut rig) = Breakable::open() else { return };
+        let (plain, wrapped) = (rig.alloc(), rig.wrapped.clone());
+        rig.server.graph_prepare(rig.stream, CaptureOptions::default()).expect("no window is open");
+        rig.server.begin_capture(rig.stream).expect("it is prepared");
+        rig.fill(&wrapped);
+        rig.fill(&plain);
+        let graph = rig.server.end_capture(rig.stream).expect("a graph").id;
+        rig.raw.destroy();
+        let refused = rig.server.replay(rig.stream, graph, false).map(drop);
+        let refused = refused.expect_err("wgpu refuses a destroyed buffer");
         assert!(matches!(refused, ServerError::DeviceFault { .. }), "{refused}");
-        let program = server.graphs[&graph].program.as_ref().expect("it is re-encoded");
+        let program = rig.server.graphs[&graph].program.as_ref().expect("it is re-encoded");
         assert!(program.entries_changed, "the queue may not have taken them");
     }
 }
