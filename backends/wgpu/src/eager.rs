@@ -178,7 +178,7 @@ impl WgpuServer {
 mod tests {
     use graphreel::Server;
 
-    use crate::breakable::Breakable;
+    use crate::tests::Breakable;
 
     #[test]
     fn a_refused_batch_leaves_no_taint_on_memory_that_is_gone() {

@@ -15,8 +15,6 @@
 
 mod adapters;
 mod batch;
-#[cfg(test)]
-mod breakable;
 mod builtin;
 mod cuts;
 mod eager;
@@ -39,6 +37,8 @@ mod server;
 mod staging;
 mod submits;
 mod tape;
+#[cfg(test)]
+mod tests;
 mod timing;
 #[cfg(any(windows, target_os = "linux", target_os = "android"))]
 mod vulkan;

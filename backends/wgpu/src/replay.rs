@@ -199,7 +199,7 @@ mod tests {
     use graphreel::server::CaptureOptions;
     use graphreel::{Server, ServerError};
 
-    use crate::breakable::Breakable;
+    use crate::tests::Breakable;
 
     #[test]
     fn scalars_of_a_replay_that_was_refused_are_handed_over_again() {
