@@ -18,16 +18,7 @@ const BUFFERS: usize = 20_000;
 ///
 /// Why it could not be measured, or what was wrong with the results.
 pub fn eager_launch(device: &Device, rounds: u32) -> Result<Finding, String> {
-    let (ours, theirs) = launch_cpu(device, rounds)?;
-    let figure = ours - theirs;
-    Ok(Finding {
-        target: "eager launch",
-        what: format!("chain, {LAUNCHES} launches, submits of {CUT}"),
-        sides: format!("{ours:.2} - {theirs:.2} us"),
-        figure,
-        bound: "<= 2 us",
-        kept: figure <= 2.0,
-    })
+    difference(device, rounds, "eager launch", format!("chain, {LAUNCHES} launches, submits of {CUT}"))
 }
 
 /// As [`eager_launch`], with many buffers alive: our bookkeeping is per binding, whatever wgpu's own does.
@@ -37,18 +28,14 @@ pub fn eager_launch(device: &Device, rounds: u32) -> Result<Finding, String> {
 /// As [`eager_launch`].
 pub fn alive_buffers(device: &Device, rounds: u32) -> Result<Finding, String> {
     let alive: Result<Vec<Buffer>, _> = (0..BUFFERS).map(|_| device.alloc(4)).collect();
-    let alive = alive.map_err(|error| error.to_string())?;
+    let _alive = alive.map_err(|error| error.to_string())?;
+    difference(device, rounds, "alive buffers", format!("the same with {BUFFERS} more buffers alive"))
+}
+
+fn difference(device: &Device, rounds: u32, target: &'static str, what: String) -> Result<Finding, String> {
     let (ours, theirs) = launch_cpu(device, rounds)?;
-    drop(alive);
-    let figure = ours - theirs;
-    Ok(Finding {
-        target: "alive buffers",
-        what: format!("the same with {BUFFERS} more buffers alive"),
-        sides: format!("{ours:.2} - {theirs:.2} us"),
-        figure,
-        bound: "<= 2 us",
-        kept: figure <= 2.0,
-    })
+    let (figure, sides) = (ours - theirs, format!("{ours:.2} - {theirs:.2} us"));
+    Ok(Finding { target, what, sides, figure, bound: "<= 2 us", kept: figure <= 2.0 })
 }
 
 /// Microseconds of CPU for one launch, ours and by hand.
