@@ -119,6 +119,7 @@ fn kernel(service: &MemoryService, rng: &mut fastrand::Rng) -> Kernel {
         access: Some(accesses[rng.usize(..3)]),
         min_bytes: 4,
         runtime_stride: Some(4),
+        runtime_offset: 0,
         align: 4,
     };
     let mut source = KernelSource::from("// a kernel");

@@ -45,6 +45,7 @@ fn info(binding: u32, access: Access) -> BindingInfo {
         access: Some(access),
         min_bytes: 4,
         runtime_stride: Some(4),
+        runtime_offset: 0,
         align: 4,
     }
 }

@@ -77,7 +77,7 @@ impl DeviceInner {
 
     /// Compile what `op` needs beside its kernel, without the lock.
     pub(super) fn prepare(&self, op: &Op) -> Result<()> {
-        op.launch().map_or(Ok(()), |launch| self.compiler.prepare(launch))
+        self.compiler.prepare(op)
     }
 
     /// When a wait without a deadline of its own gives up.

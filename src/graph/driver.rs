@@ -32,9 +32,9 @@ pub type DriverResult<T = ()> = Result<T, DriverError>;
 ///   the call fails, so nothing can be destroyed twice or used afterwards. Dropping a handle leaks it.
 /// - **Unsafe** is exactly where the caller's ordering or lifetimes matter. Elsewhere a call with live handles of this
 ///   driver is always defined.
-/// - **Threads.** Every call but `event_query` and `event_synchronize` is made under the device's lock, with the context
-///   bound by [`Driver::context_set`]. No method binds by itself. Graph objects of both vendors are not synchronised
-///   inside, which the lock makes good.
+/// - **Threads.** Every call is made with the context bound by [`Driver::context_set`], and under the device's lock but for
+///   `event_query` and the calls on modules and functions, which may come from any thread at any time. No method binds by
+///   itself. Graph objects of both vendors are not synchronised inside, which the lock makes good.
 /// - **Errors.** A call may also report a failure of earlier asynchronous work: such an error is not call-local.
 ///   After a failure that is [`FaultClass::ContextFatal`](crate::error::FaultClass::ContextFatal) or worse the caller
 ///   still destroys its handles, and ignores what that answers.
@@ -110,10 +110,10 @@ pub trait Driver: Send + Sync + 'static {
     /// that capture or joins it (CUDA), or is ignored (HIP): callers only wait within one world.
     fn stream_wait_event(&self, stream: &Self::Stream, event: &Self::Event) -> DriverResult;
 
-    /// An event on which a thread blocks instead of spinning.
+    /// An event. Nobody blocks in the driver on it: a wait there has no deadline, so the server polls.
     ///
-    /// CUDA `cuEventCreate(CU_EVENT_BLOCKING_SYNC)`, HIP `hipEventCreateWithFlags(hipEventBlockingSync)`; with the flag that
-    /// disables timing unless it is asked for.
+    /// CUDA `cuEventCreate(CU_EVENT_DEFAULT)`, HIP `hipEventCreateWithFlags(hipEventDefault)`; with the flag that disables timing
+    /// unless it is asked for.
     fn event_create(&self, timing: EventTiming) -> DriverResult<Self::Event>;
 
     /// Destroy an event. It may still be pending on both vendors.
@@ -132,11 +132,6 @@ pub trait Driver: Send + Sync + 'static {
     /// CUDA `cuEventQuery`; HIP `hipEventQuery`. A captured event is refused and its capture broken (907) on both. HIP up to
     /// 7.1 breaks another thread's global capture by it; captures are relaxed, where it is harmless.
     fn event_query(&self, event: &Self::Event) -> DriverResult<bool>;
-
-    /// Block until the event is passed. Called without the lock, on a thread that may wait.
-    ///
-    /// CUDA `cuEventSynchronize`; HIP `hipEventSynchronize`. A captured event as for [`Driver::event_query`].
-    fn event_synchronize(&self, event: &Self::Event) -> DriverResult;
 
     /// Time between two passed events that were created with timing.
     ///

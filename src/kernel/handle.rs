@@ -6,7 +6,7 @@ use std::fmt;
 use super::{KernelSource, Reflection};
 use crate::error::ServerError;
 use crate::memory::DeviceId;
-use crate::op::Launch;
+use crate::op::Op;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,11 +86,11 @@ pub trait Compiler: Send + Sync {
     /// [`ServerError::InvalidKernel`] with the place in the source, or [`ServerError::DeviceLost`].
     fn compile(&self, source: &KernelSource) -> Result<Kernel, ServerError>;
 
-    /// Compile whatever else this launch of a kernel will need, so that the server finds it. Called before the lock is
-    /// taken; cheap when there is nothing to do.
+    /// Compile whatever else this operation will need, so that the server finds it. Called before the lock is taken; cheap
+    /// when there is nothing to do.
     ///
     /// # Errors
     ///
     /// As [`Compiler::compile`].
-    fn prepare(&self, launch: &Launch) -> Result<(), ServerError>;
+    fn prepare(&self, op: &Op) -> Result<(), ServerError>;
 }

@@ -1,7 +1,9 @@
 //! Kernels: WGSL source, what naga tells about it, and the compiled handle.
 
+mod abi;
 mod bounds;
 mod diagnosis;
+mod fit;
 mod handle;
 mod lower;
 mod reflect;
@@ -9,6 +11,7 @@ mod resolve;
 mod source;
 mod value;
 
+pub use abi::{ADDRESS_ALIGNMENT, AbiParam, PackedScalars, SCALAR_BYTES_MAX, Variant, abi};
 pub use handle::{Compiler, Kernel, KernelId};
 pub use lower::{Lowered, Lowering, Scalars, StorageAccessAs, lower};
 pub use reflect::{

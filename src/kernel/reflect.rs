@@ -42,6 +42,8 @@ pub struct BindingInfo {
     pub min_bytes: u64,
     /// Stride in bytes of its trailing runtime-sized array, if it has one.
     pub runtime_stride: Option<u32>,
+    /// First byte of that array.
+    pub runtime_offset: u32,
     /// Alignment of its type in bytes.
     pub align: u32,
 }
@@ -279,6 +281,7 @@ fn binding(
         access: access(used[handle], holds_atomic(module, variable.ty)),
         min_bytes: size_of_type(module, variable)?.into(),
         runtime_stride: runtime_stride(module, variable.ty),
+        runtime_offset: runtime_offset(module, variable.ty),
         align: layouter[variable.ty].alignment * 1,
     })
 }
@@ -310,6 +313,16 @@ fn runtime_stride(module: &Module, ty: Handle<naga::Type>) -> Option<u32> {
         TypeInner::Array { size: ArraySize::Dynamic, stride, .. } => Some(*stride),
         TypeInner::Struct { members, .. } => members.last().and_then(|member| runtime_stride(module, member.ty)),
         _ => None,
+    }
+}
+
+/// Where the runtime-sized array begins that a type is or ends with; it is the last member and nests no deeper.
+fn runtime_offset(module: &Module, ty: Handle<naga::Type>) -> u32 {
+    match &module.types[ty].inner {
+        TypeInner::Struct { members, .. } => {
+            members.last().filter(|last| runtime_stride(module, last.ty).is_some()).map_or(0, |last| last.offset)
+        }
+        _ => 0,
     }
 }
 

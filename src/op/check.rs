@@ -241,6 +241,7 @@ mod tests {
             access: Some(access),
             min_bytes: 4,
             runtime_stride: Some(4),
+            runtime_offset: 0,
             align: 4,
         }
     }

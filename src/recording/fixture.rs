@@ -31,6 +31,7 @@ impl Fixture {
             access: Some(access),
             min_bytes: 4,
             runtime_stride: Some(4),
+            runtime_offset: 0,
             align: 4,
         };
         let ty = ValueType { scalar: ScalarType::F32, lanes: 1 };

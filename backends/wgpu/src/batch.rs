@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use graphreel::ServerError;
 use graphreel::error::Result;
+use graphreel::kernel::PackedScalars;
 use graphreel::memory::{BufferBinding, ManagedMemoryId};
 use graphreel::op::{Launch, LaunchIndirect, Op};
 
@@ -17,7 +18,7 @@ use crate::builtin::{Builtins, GRID_BYTES, fill_parts, guard_part};
 use crate::gpu::Gpu;
 use crate::groups::{GroupCache, WordHasher, bind_entries, entry};
 use crate::pages::{PageKey, Pages, Spot};
-use crate::pipeline::{Compiled, Packed, ScalarShape};
+use crate::pipeline::{Compiled, ScalarShape};
 use crate::scalars::ScalarRing;
 use crate::tape::Tape;
 
@@ -198,7 +199,7 @@ impl Batch {
         }
         if compiled.scalars != ScalarShape::None {
             let values = launch.values.iter().map(graphreel::op::ValueArg::value);
-            let packed = Packed::new(launch.kernel.reflection(), values);
+            let packed = PackedScalars::new(launch.kernel.reflection(), values);
             match compiled.scalars {
                 ScalarShape::Uniform(index) => {
                     let (group, offset) = self.ring.push(gpu, packed.bytes())?;

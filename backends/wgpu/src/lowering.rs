@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use graphreel::error::{Result, ServerError};
-use graphreel::kernel::Kernel;
+use graphreel::kernel::{Kernel, PackedScalars};
 use graphreel::recording::{Node, NodeOp, NodeValue, ParamTable, Place, Recording};
 
 use crate::builtin::{Builtin, Builtins, GRID_BYTES, GRID_USAGE, fill_parts, guard_part};
 use crate::gpu::{Gpu, resource_id};
 use crate::groups::{bind, bind_entries, entry};
 use crate::pages::{Pages, Spot};
-use crate::pipeline::{Compiled, Packed, ScalarShape};
+use crate::pipeline::{Compiled, ScalarShape};
 use crate::program::{BoundGroup, DispatchStep, Program, Step, StepGrid, StepScalars};
 use crate::scalars::{self, ENTRY_BYTES, Entries, push_entry};
 
@@ -131,8 +131,8 @@ impl Relowered {
 }
 
 /// The scalars of a node's launch, as they are now.
-pub(crate) fn pack(kernel: &Kernel, values: &[NodeValue], params: &ParamTable) -> Packed {
-    Packed::new(kernel.reflection(), values.iter().filter_map(|value| params.node_value(*value)))
+pub(crate) fn pack(kernel: &Kernel, values: &[NodeValue], params: &ParamTable) -> PackedScalars {
+    PackedScalars::new(kernel.reflection(), values.iter().filter_map(|value| params.node_value(*value)))
 }
 
 impl Source<'_> {

@@ -12,9 +12,9 @@ use crate::adapters::{Select, adapters, instance, select};
 use crate::fault::{Faults, poll, watch_errors, watch_loss};
 use crate::gpu::{Gpu, Queue};
 use crate::pages::PAGE_ALIGNMENT_MIN;
-use crate::pipeline::SCALAR_BYTES_MAX;
 use crate::server::WgpuServer;
 use crate::{needs, scalars};
+use graphreel::kernel::SCALAR_BYTES_MAX;
 
 /// Which device to open, and how.
 #[derive(Clone, Debug, Default)]

@@ -12,16 +12,13 @@ use std::collections::BTreeMap;
 use graphreel::ServerError;
 use graphreel::error::{InvalidKernel, KernelProblem, Result};
 use graphreel::kernel::{
-    BindingInfo, Compiler, Kernel, KernelSource, Lowering, Reflection, Scalars, StorageAccessAs, Value, lower, reflect,
+    BindingInfo, Compiler, Kernel, KernelSource, Lowering, Reflection, Scalars, StorageAccessAs, lower, reflect,
 };
 use graphreel::memory::Access;
-use graphreel::op::Launch;
+use graphreel::op::Op;
 use graphreel::sync::{Arc, OnceLock};
 
 use crate::gpu::{Gpu, resource_id};
-
-/// Bytes of the largest immediate struct.
-pub(crate) const SCALAR_BYTES_MAX: usize = 128;
 
 /// What wgpu made of a kernel.
 #[derive(Debug)]
@@ -107,33 +104,6 @@ pub(crate) enum ScalarShape {
     Uniform(u32),
 }
 
-/// Scalars laid out as the kernel's immediate struct.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packed {
-    bytes: [u8; SCALAR_BYTES_MAX],
-    len: usize,
-}
-
-impl Packed {
-    /// `values` in order of the members.
-    pub(crate) fn new(reflection: &Reflection, values: impl Iterator<Item = Value>) -> Self {
-        let len = (reflection.immediate_bytes as usize).next_multiple_of(4).min(SCALAR_BYTES_MAX);
-        let mut bytes = [0; SCALAR_BYTES_MAX];
-        for (member, value) in reflection.immediates.iter().zip(values) {
-            let start = member.offset as usize;
-            if let Some(place) = bytes.get_mut(start..start + value.bytes().len()) {
-                place.copy_from_slice(value.bytes());
-            }
-        }
-        Self { bytes, len }
-    }
-
-    /// The bytes, padding included.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
 /// Compiles for one device.
 #[derive(Debug)]
 pub(crate) struct WgpuCompiler {
@@ -161,7 +131,8 @@ impl Compiler for WgpuCompiler {
         Ok(Kernel::new(self.gpu.info.id, source.clone(), reflection, Box::new(compiled)))
     }
 
-    fn prepare(&self, launch: &Launch) -> Result<()> {
+    fn prepare(&self, op: &Op) -> Result<()> {
+        let Some(launch) = op.launch() else { return Ok(()) };
         let Some(compiled) = launch.kernel.compiled::<Compiled>() else { return Ok(()) };
         // A launch with another number of buffers is refused by its argument check.
         let Some(meeting) = &compiled.meeting else { return Ok(()) };
@@ -189,29 +160,7 @@ fn writes(binding: &BindingInfo) -> bool {
 impl WgpuCompiler {
     /// What wgpu would refuse with a text that names none of ours.
     fn check_caps(&self, reflection: &Reflection) -> Result<(), String> {
-        let caps = &self.gpu.caps;
-        let missing: Vec<&str> =
-            reflection.needs.iter().filter(|need| !caps.features.contains(need)).map(String::as_str).collect();
-        if !missing.is_empty() {
-            return Err(format!("it needs {}, which this device does not have", missing.join(", ")));
-        }
-        let (size, most) = (reflection.workgroup_size, caps.workgroup_size_max);
-        if size.iter().zip(most).any(|(size, most)| *size > most) {
-            return Err(format!("its workgroup size is {size:?}, and this device's largest is {most:?}"));
-        }
-        let invocations = size.iter().map(|size| u64::from(*size)).product::<u64>();
-        if invocations > u64::from(caps.workgroup_invocations_max) {
-            let most = caps.workgroup_invocations_max;
-            return Err(format!("its workgroup has {invocations} invocations, and this device allows {most}"));
-        }
-        if reflection.workgroup_bytes > caps.workgroup_bytes_max {
-            let (used, most) = (reflection.workgroup_bytes, caps.workgroup_bytes_max);
-            return Err(format!("it uses {used} bytes of workgroup memory, and this device has {most}"));
-        }
-        if reflection.bindings.len() > caps.bindings_max as usize {
-            let (used, most) = (reflection.bindings.len(), caps.bindings_max);
-            return Err(format!("it binds {used} buffers, and this device allows {most}"));
-        }
+        reflection.check(&self.gpu.caps)?;
         let groups = self.gpu.limits.max_bind_groups;
         match reflection.bindings.iter().find(|binding| binding.group >= groups) {
             Some(binding) => {
