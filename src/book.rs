@@ -6,8 +6,10 @@
 
 mod admit;
 mod claims;
+mod live;
 
 pub use claims::GraphClaims;
+pub use live::{Applied, LiveRecording, Touched};
 
 use crate::caps::Caps;
 use crate::capture::Window;

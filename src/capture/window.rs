@@ -240,6 +240,22 @@ pub fn graph_abort(host: &mut impl WindowHost, stream: StreamId) -> Result<()> {
     Ok(())
 }
 
+/// Give a leased exclusive stream back; its window, if it has one, is dropped. Anything else is ignored.
+pub fn return_stream(host: &mut impl WindowHost, stream: StreamId) {
+    if stream.exclusive_index().is_none() {
+        return;
+    }
+    let status = host.book().status(stream);
+    // Only its own: a number that is not leased folds, and the window there may be another stream's.
+    if status.active
+        && status.owner == Some(stream)
+        && let Err(error) = graph_abort(host, stream)
+    {
+        tracing::warn!(%error, "the window of a returned stream could not be dropped");
+    }
+    host.book().slots_mut().return_exclusive(stream);
+}
+
 /// Drop every active window, since the device is closed or lost (C-74).
 pub fn teardown(host: &mut impl WindowHost, cause: &ServerError) {
     let slots = host.book().slots().iter();

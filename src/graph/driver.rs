@@ -42,7 +42,7 @@ pub type DriverResult<T = ()> = Result<T, DriverError>;
 #[expect(unsafe_code, reason = "declares what a caller must uphold")]
 pub trait Driver: Send + Sync + 'static {
     /// What a thread has bound: a context on CUDA, a device number on HIP.
-    type Context: Copy + Send + Sync;
+    type Context: Copy + PartialEq + Send + Sync;
     /// A queue of work.
     type Stream: Send + Sync;
     /// A point in a stream's work.

@@ -1,20 +1,15 @@
 //! A sealed graph: its program, what it holds, what an update changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use graphreel::ServerError;
-use graphreel::book::GraphClaims;
+use graphreel::book::{Applied, LiveRecording};
 use graphreel::error::Result;
-use graphreel::kernel::Kernel;
-use graphreel::memory::{Access, BufferBinding, ClaimKey};
-use graphreel::op::{BufferArg, GridArg, Launch, LaunchIndirect, Op, ValueArg, check};
-use graphreel::recording::{NodeOp, NodeValue, ParamTable, ParamUser, Place, PlannedChange, Recording};
-use graphreel::server::{GraphId, GraphUpdate, ParamUpdate};
-use graphreel::sync::Arc;
+use graphreel::recording::NodeOp;
+use graphreel::server::GraphUpdate;
 
 use crate::builtin::Builtins;
 use crate::gpu::Gpu;
-use crate::lowering::{Source, lower_nodes, pack};
+use crate::lowering::{Source, lower_nodes};
 use crate::pages::{PageKey, Pages};
 use crate::program::Program;
 
@@ -25,10 +20,7 @@ pub(crate) struct Graph {
     pub(crate) program: Option<Program>,
     /// One past the last node of each submission.
     pub(crate) cuts: Vec<usize>,
-    pub(crate) claims: GraphClaims,
-    pub(crate) params: ParamTable,
-    pub(crate) kernels: Vec<Kernel>,
-    pub(crate) recording: Arc<Recording>,
+    pub(crate) live: LiveRecording,
     /// Pages that the program names, with their generations, and the pool's epoch when they were last seen right.
     pub(crate) pages: Vec<(PageKey, u64)>,
     pub(crate) epoch: u64,
@@ -37,7 +29,7 @@ pub(crate) struct Graph {
 impl Graph {
     /// Note which pages the graph lies in now.
     pub(crate) fn note_pages(&mut self, pages: &Pages, here: u64) {
-        let located = self.params.buffers().iter().filter_map(|binding| pages.locate(binding, here).ok());
+        let located = self.live.params.buffers().iter().filter_map(|binding| pages.locate(binding, here).ok());
         let keys: BTreeSet<PageKey> = located.map(|spot| spot.page).collect();
         self.pages = keys.into_iter().filter_map(|key| Some((key, pages.generation(key)?))).collect();
         self.epoch = pages.epoch();
@@ -69,145 +61,37 @@ impl Graph {
         builtins: &Builtins,
         update: &GraphUpdate,
     ) -> Result<bool> {
-        let plan = self.params.plan(&self.recording, update)?;
-        let touched = self.touched(&plan);
-        let changed: Vec<u32> = plan.iter().map(|change| change.param).collect();
-        let back: Vec<PlannedChange> = plan.iter().filter_map(|change| self.current(change)).collect();
-        let rebinds = !touched.rebound.is_empty();
-        self.params.apply(plan);
-        if rebinds {
-            let fits = self.check_rebound(gpu, &changed);
-            if let Err(error) = fits.and_then(|()| self.rebind(gpu, pages, builtins, &touched.rebound)) {
-                self.params.apply(back);
-                return Err(error);
-            }
+        let applied = self.live.apply(update, &gpu.caps, gpu.info.id)?;
+        let rebinds = !applied.touched.rebound.is_empty();
+        if rebinds && let Err(error) = self.rebind(gpu, pages, builtins, &applied) {
+            self.live.undo(applied);
+            return Err(error);
         }
         let Some(program) = &mut self.program else { return Ok(rebinds) };
-        for index in touched.scalars {
-            let node = &self.recording.nodes[index as usize];
+        for index in &applied.touched.scalars {
+            let node = &self.live.recording.nodes[*index as usize];
             if let NodeOp::Launch { kernel, values, .. } | NodeOp::LaunchIndirect { kernel, values, .. } = &node.op {
-                program.set_scalars(index, pack(&self.kernels[*kernel as usize], values, &self.params).bytes());
+                program.set_scalars(*index, self.live.scalars(&self.live.kernels[*kernel as usize], values).bytes());
             }
         }
-        for index in touched.grids {
-            if let NodeOp::Launch { grid, .. } = &self.recording.nodes[index as usize].op
-                && let Some(groups) = self.params.node_grid(*grid)
+        for index in &applied.touched.grids {
+            if let NodeOp::Launch { grid, .. } = &self.live.recording.nodes[*index as usize].op
+                && let Some(groups) = self.live.params.node_grid(*grid)
             {
-                program.set_grid(index, groups);
+                program.set_grid(*index, groups);
             }
         }
         Ok(rebinds)
     }
 
-    /// Check the new buffers of the parameters `changed` as at a call: a plan knows their lengths, not where an operation
-    /// takes a range to begin and end.
-    fn check_rebound(&self, gpu: &Gpu, changed: &[u32]) -> Result<()> {
-        for param in changed {
-            for user in self.params.users(*param) {
-                let ParamUser::Buffer { node, .. } = user else { continue };
-                let Some(op) = self.operation(*node as usize) else { continue };
-                check(&op, &gpu.caps, gpu.info.id).map_err(|error| ServerError::InvalidParam {
-                    name: self.recording.params[*param as usize].name.clone(),
-                    problem: format!("its new buffer does not fit node {node}: {error}").into(),
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn rebind(&mut self, gpu: &Gpu, pages: &Pages, builtins: &Builtins, nodes: &BTreeSet<u32>) -> Result<()> {
-        let claims = claims(&self.recording, &self.params, self.claims.id);
-        let nodes: Vec<u32> = nodes.iter().copied().collect();
+    fn rebind(&mut self, gpu: &Gpu, pages: &Pages, builtins: &Builtins, applied: &Applied) -> Result<()> {
+        let nodes: Vec<u32> = applied.touched.rebound.iter().copied().collect();
         if let Some(program) = &mut self.program {
-            let (recording, kernels, params) = (&*self.recording, self.kernels.as_slice(), &self.params);
-            let source = Source { gpu, pages, builtins, recording, kernels, params };
+            let source = Source { gpu, pages, builtins, live: &self.live };
             lower_nodes(source, program, &nodes)?.install(program);
         }
-        self.claims = claims;
+        self.live.renew_claims();
         self.note_pages(pages, gpu.info.id.0);
         Ok(())
     }
-
-    fn touched(&self, plan: &[PlannedChange]) -> Touched {
-        let mut touched = Touched::default();
-        for change in plan {
-            for user in self.params.users(change.param) {
-                match user {
-                    ParamUser::Value { node, .. } => touched.scalars.insert(*node),
-                    ParamUser::Grid { node } => touched.grids.insert(*node),
-                    ParamUser::Buffer { node, .. } => touched.rebound.insert(*node),
-                };
-            }
-        }
-        touched
-    }
-
-    /// The change that undoes `change`.
-    fn current(&self, change: &PlannedChange) -> Option<PlannedChange> {
-        let now = match &change.change {
-            ParamUpdate::Value(_) => ParamUpdate::Value(self.params.value(change.param)?),
-            ParamUpdate::Grid(_) => ParamUpdate::Grid(self.params.grid(change.param)?),
-            ParamUpdate::Buffer(_) => {
-                let declared = &self.recording.params.get(change.param as usize)?.kind;
-                let graphreel::recording::ParamKind::Buffer(index) = declared else { return None };
-                ParamUpdate::Buffer(self.params.buffer(*index)?.clone())
-            }
-        };
-        Some(PlannedChange { param: change.param, change: now })
-    }
-
-    /// Node `index` as an operation over live handles, for the eager tier.
-    pub(crate) fn operation(&self, index: usize) -> Option<Op> {
-        let node = self.recording.nodes.get(index)?;
-        let arg = |place: Place| self.params.binding(place).map(BufferArg::from);
-        Some(match &node.op {
-            NodeOp::Launch { kernel, grid, buffers, values } => {
-                let grid = self.params.node_grid(*grid)?;
-                Op::Launch(self.launch(*kernel, grid, buffers, values)?)
-            }
-            NodeOp::LaunchIndirect { kernel, counts, max, buffers, values } => Op::LaunchIndirect(LaunchIndirect {
-                launch: self.launch(*kernel, *max, buffers, values)?,
-                counts: arg(*counts)?,
-            }),
-            NodeOp::Copy { src, dst } => Op::Copy { src: arg(*src)?, dst: arg(*dst)? },
-            NodeOp::Fill { dst, word } => Op::Fill { dst: arg(*dst)?, word: *word },
-            NodeOp::HostWrite { dst, host } => {
-                Op::Upload { dst: arg(*dst)?, bytes: self.recording.host.get(*host as usize)?.clone() }
-            }
-        })
-    }
-
-    fn launch(&self, kernel: u32, grid: [u32; 3], buffers: &[Place], values: &[NodeValue]) -> Option<Launch> {
-        let buffers = buffers.iter().map(|place| self.params.binding(*place).map(BufferArg::from));
-        let values = values.iter().map(|value| self.params.node_value(*value).map(ValueArg::Baked));
-        Some(Launch {
-            kernel: self.kernels.get(kernel as usize)?.clone(),
-            grid: GridArg::Fixed(grid),
-            buffers: buffers.collect::<Option<_>>()?,
-            values: values.collect::<Option<_>>()?,
-            label: None,
-        })
-    }
-}
-
-/// Nodes that an update reaches.
-#[derive(Default)]
-struct Touched {
-    scalars: BTreeSet<u32>,
-    grids: BTreeSet<u32>,
-    rebound: BTreeSet<u32>,
-}
-
-/// What a recording touches over the buffers that `params` holds now.
-fn claims(recording: &Recording, params: &ParamTable, id: GraphId) -> GraphClaims {
-    let mut claims: BTreeMap<ClaimKey, (BufferBinding, Access)> = BTreeMap::new();
-    for used in recording.nodes.iter().flat_map(|node| &node.uses) {
-        let Some(binding) = params.binding(used.place) else { continue };
-        claims
-            .entry(binding.claim_key())
-            .and_modify(|(_, access)| *access = access.union(used.access))
-            .or_insert((binding, used.access));
-    }
-    let inputs = recording.exposed_reads().into_iter().filter_map(|place| params.range(place));
-    GraphClaims { id, claims: claims.into_values().collect(), inputs: inputs.collect() }
 }

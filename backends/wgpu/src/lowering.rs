@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
+use graphreel::book::LiveRecording;
 use graphreel::error::{Result, ServerError};
-use graphreel::kernel::{Kernel, PackedScalars};
-use graphreel::recording::{Node, NodeOp, NodeValue, ParamTable, Place, Recording};
+use graphreel::recording::{Node, NodeOp, NodeValue, Place};
 
 use crate::builtin::{Builtin, Builtins, GRID_BYTES, GRID_USAGE, fill_parts, guard_part};
 use crate::gpu::{Gpu, resource_id};
@@ -21,9 +21,7 @@ pub(crate) struct Source<'a> {
     pub(crate) gpu: &'a Gpu,
     pub(crate) pages: &'a Pages,
     pub(crate) builtins: &'a Builtins,
-    pub(crate) recording: &'a Recording,
-    pub(crate) kernels: &'a [Kernel],
-    pub(crate) params: &'a ParamTable,
+    pub(crate) live: &'a LiveRecording,
 }
 
 /// What lowering writes.
@@ -43,8 +41,8 @@ struct Output {
 /// `OutOfMemory`, `DeviceFault`, `ForeignHandle`; `Unsupported` for more scalars than offsets reach.
 pub(crate) fn lower(source: Source<'_>) -> Result<Program> {
     let mut output = Output::default();
-    let mut nodes = Vec::with_capacity(source.recording.nodes.len());
-    for node in &source.recording.nodes {
+    let mut nodes = Vec::with_capacity(source.live.recording.nodes.len());
+    for node in &source.live.recording.nodes {
         let first = output.steps.len() as u32;
         source.node(node, &mut output)?;
         nodes.push(first..output.steps.len() as u32);
@@ -82,7 +80,7 @@ pub(crate) fn lower_nodes(source: Source<'_>, program: &Program, nodes: &[u32]) 
     let mut output = Output::default();
     let mut made = Relowered { nodes: Vec::with_capacity(nodes.len()), entries: Vec::new(), scratch: None };
     for index in nodes {
-        let Some(node) = source.recording.nodes.get(*index as usize) else { continue };
+        let Some(node) = source.live.recording.nodes.get(*index as usize) else { continue };
         source.node(node, &mut output)?;
         let mut steps = std::mem::take(&mut output.steps);
         let place = &program.nodes[*index as usize];
@@ -130,16 +128,11 @@ impl Relowered {
     }
 }
 
-/// The scalars of a node's launch, as they are now.
-pub(crate) fn pack(kernel: &Kernel, values: &[NodeValue], params: &ParamTable) -> PackedScalars {
-    PackedScalars::new(kernel.reflection(), values.iter().filter_map(|value| params.node_value(*value)))
-}
-
 impl Source<'_> {
     fn node(&self, node: &Node, output: &mut Output) -> Result<()> {
         match &node.op {
             NodeOp::Launch { kernel, grid, buffers, values } => {
-                let groups = self.params.node_grid(*grid).unwrap_or([1, 1, 1]);
+                let groups = self.live.params.node_grid(*grid).unwrap_or([1, 1, 1]);
                 self.launch(*kernel, buffers, values, StepGrid::Direct(groups), output)
             }
             NodeOp::LaunchIndirect { kernel, counts, max, buffers, values } => {
@@ -151,7 +144,7 @@ impl Source<'_> {
             NodeOp::Fill { dst, word } => self.fill(*dst, *word, output),
             NodeOp::HostWrite { dst, host } => {
                 let spot = self.locate(*dst)?;
-                let bytes = self.recording.host.get(*host as usize).map_or(&[][..], |bytes| bytes);
+                let bytes = self.live.recording.host.get(*host as usize).map_or(&[][..], |bytes| bytes);
                 let staging = self.gpu.buffer_with("graphreel upload", bytes)?;
                 let to = (self.pages.buffer(spot.page).clone(), spot.offset);
                 output.steps.push(Step::Copy { from: (staging, 0), to, bytes: spot.padded() });
@@ -161,7 +154,7 @@ impl Source<'_> {
     }
 
     fn locate(&self, place: Place) -> Result<Spot> {
-        let binding = self.params.binding(place).ok_or_else(|| {
+        let binding = self.live.params.binding(place).ok_or_else(|| {
             ServerError::graph_state(format!("buffer {} of the recording has no bytes behind it", place.buffer))
         })?;
         self.pages.locate(&binding, self.gpu.info.id.0)
@@ -175,7 +168,7 @@ impl Source<'_> {
         grid: StepGrid,
         output: &mut Output,
     ) -> Result<()> {
-        let kernel = self.kernels.get(kernel as usize);
+        let kernel = self.live.kernels.get(kernel as usize);
         let Some((kernel, compiled)) = kernel.and_then(|kernel| Some((kernel, kernel.compiled::<Compiled>()?))) else {
             return Err(ServerError::graph_state("the recording names a kernel that this device did not compile"));
         };
@@ -195,7 +188,7 @@ impl Source<'_> {
             };
             groups.push(bound);
         }
-        let packed = pack(kernel, values, self.params);
+        let packed = self.live.scalars(kernel, values);
         let scalars = match compiled.scalars {
             ScalarShape::None => StepScalars::None,
             ScalarShape::Uniform(group) => {

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use graphreel::DeviceKind;
 use graphreel::ServerError;
-use graphreel::book::{Book, GraphClaims};
+use graphreel::book::{Book, LiveRecording};
 use graphreel::capture::{SealParts, WindowHost};
 use graphreel::error::Result;
-use graphreel::memory::ManagedMemoryId;
-use graphreel::recording::{GraphReport, ParamTable, Tier, TierChoice};
+use graphreel::recording::{GraphReport, Tier, TierChoice};
 use graphreel::server::{GraphId, Sealed};
 use graphreel::stream::SlotIndex;
 
@@ -31,15 +30,13 @@ impl WgpuServer {
         let started = Instant::now();
         let choice = self.choose_tier(slot, &parts.options.policy)?;
         let SealParts { recorded, claims, .. } = parts;
-        let claims = GraphClaims::new(id, claims, &recorded);
-        let (recording, kernels) = (recorded.recording, recorded.kernels);
-        let params = ParamTable::new(&recording, &recorded.buffers);
+        let live = LiveRecording::new(id, claims, recorded);
+        let recording = live.recording.clone();
         let mut report = GraphReport::new(choice);
         let mut program = None;
         if report.tier == Tier::ReEncoded {
             let (gpu, pages, builtins) = (&*self.gpu, &self.pages, &self.batch.builtins);
-            let source = Source { gpu, pages, builtins, recording: &recording, kernels: &kernels, params: &params };
-            let lowered = lower(source)?;
+            let lowered = lower(Source { gpu, pages, builtins, live: &live })?;
             lowered.rehearse(gpu)?;
             program = Some(lowered);
         }
@@ -58,11 +55,11 @@ impl WgpuServer {
             _ => report.nodes.div_ceil(self.config.batch_operations_max.max(1)),
         };
         report.host_bytes = recording.host.iter().map(|bytes| bytes.len() as u64).sum();
-        report.frozen = recording.frozen(&kernels);
+        report.frozen = recording.frozen(&live.kernels);
         report.params = recording.params.iter().map(|param| param.name.clone()).collect();
         report.exclusive_slot = parts.exclusive;
         report.record_time = parts.record_time;
-        let mut graph = Graph { program, cuts, claims, params, kernels, recording, pages: Vec::new(), epoch: 0 };
+        let mut graph = Graph { program, cuts, live, pages: Vec::new(), epoch: 0 };
         graph.note_pages(&self.pages, self.gpu.info.id.0);
         report.pinned_bytes = self.pin(&graph);
         report.seal_time = started.elapsed();
@@ -71,23 +68,15 @@ impl WgpuServer {
 
     /// Count what `graph` holds as pinned; its bytes.
     pub(crate) fn pin(&mut self, graph: &Graph) -> u64 {
-        let ids = held(graph);
+        let ids = graph.live.held();
         ids.iter().for_each(|id| self.pages.pool_mut().pin(*id));
         ids.iter().filter_map(|id| self.pages.pool().slice_of(*id)).map(|slice| slice.bytes).sum()
     }
 
     /// Undo [`WgpuServer::pin`].
     pub(crate) fn unpin(&mut self, graph: &Graph) {
-        held(graph).iter().for_each(|id| self.pages.pool_mut().unpin(*id));
+        graph.live.held().iter().for_each(|id| self.pages.pool_mut().unpin(*id));
     }
-}
-
-/// The memory that a graph holds, each once.
-pub(crate) fn held(graph: &Graph) -> Vec<ManagedMemoryId> {
-    let mut ids: Vec<_> = graph.params.buffers().iter().map(|binding| binding.memory.id()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
 }
 
 impl WindowHost for WgpuServer {

@@ -39,7 +39,7 @@ impl WgpuServer {
     pub(crate) fn run_graph(&mut self, stream: StreamId, id: GraphId, timed: bool) -> Result<Ticket<ReplayReport>> {
         let mut graph = self.graphs.remove(&id).ok_or_else(|| unknown(GraphOp::Replay, id))?;
         let outcome = self.admit_and_run(stream, &mut graph, timed);
-        let nodes = graph.recording.nodes.len();
+        let nodes = graph.live.recording.nodes.len();
         self.graphs.insert(id, graph);
         let times = outcome?;
         self.counters.replays += 1;
@@ -55,18 +55,18 @@ impl WgpuServer {
             self.gpu.monitor.check()?;
             self.report_later(error);
         }
-        let _ = self.book.admit_replay(stream, &graph.claims)?;
+        let _ = self.book.admit_replay(stream, &graph.live.claims)?;
         match self.run_program(graph, timed) {
             Ok(times) => {
-                self.book.replayed(&graph.claims);
+                self.book.replayed(&graph.live.claims);
                 Ok(times)
             }
             Err(Failed { error, ran }) => {
                 if ran {
                     self.gpu.faults.count();
-                    self.book.replay_faulted(&graph.claims, &error);
+                    self.book.replay_faulted(&graph.live.claims, &error);
                 } else {
-                    self.book.replay_refused(&graph.claims, &error);
+                    self.book.replay_refused(&graph.live.claims, &error);
                 }
                 Err(error)
             }
@@ -85,7 +85,7 @@ impl WgpuServer {
         if graph.program.is_none() {
             return self.run_eagerly(graph);
         }
-        let nodes = graph.recording.nodes.len();
+        let nodes = graph.live.recording.nodes.len();
         let mut stamps = None;
         let mut readback = None;
         if timed {
@@ -148,8 +148,8 @@ impl WgpuServer {
 
     /// The eager tier: the recorded operations, launched again.
     fn run_eagerly(&mut self, graph: &Graph) -> Result<Timed, Failed> {
-        for index in 0..graph.recording.nodes.len() {
-            let Some(op) = graph.operation(index) else { continue };
+        for index in 0..graph.live.recording.nodes.len() {
+            let Some(op) = graph.live.operation(index) else { continue };
             let scene = Scene { gpu: &self.gpu, pages: &self.pages, keep_all: !self.armed.is_empty() };
             self.batch.encode(scene, &op).map_err(|error| Failed { error, ran: index > 0 })?;
             if self.batch.is_full(self.config.batch_operations_max) {
@@ -189,7 +189,7 @@ fn check_pages(graph: &mut Graph, pages: &Pages) -> Result<()> {
     match graph.moved(pages) {
         None => Ok(()),
         Some((page, recorded, found)) => {
-            Err(ServerError::MovedMemory { graph: graph.claims.id.0, page, recorded, found })
+            Err(ServerError::MovedMemory { graph: graph.live.claims.id.0, page, recorded, found })
         }
     }
 }

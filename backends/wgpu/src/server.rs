@@ -201,17 +201,7 @@ impl Server for WgpuServer {
     }
 
     fn return_stream(&mut self, stream: StreamId) {
-        if stream.exclusive_index().is_some() {
-            let status = self.book.status(stream);
-            // Only its own: a number that is not leased folds, and the window there may be another stream's.
-            if status.active
-                && status.owner == Some(stream)
-                && let Err(error) = window::graph_abort(self, stream)
-            {
-                tracing::warn!(%error, "the window of a returned stream could not be dropped");
-            }
-            self.book.slots_mut().return_exclusive(stream);
-        }
+        window::return_stream(self, stream);
     }
 
     fn submit(&mut self, stream: StreamId, op: Op) -> Result<()> {
