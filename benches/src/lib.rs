@@ -5,6 +5,7 @@
 
 pub mod bookkeeping;
 pub mod growth;
+pub mod null;
 pub mod replay;
 
 /// One measured target.

@@ -3,6 +3,7 @@
 //! A recording names buffers by number, kernels by source and parameters by name; no address or handle is in it, so it
 //! can be stored and run elsewhere. [`RecordingBuilder`] turns live operations into one and keeps the handles beside it.
 
+mod branches;
 mod builder;
 mod dependence;
 mod diff;
@@ -16,6 +17,7 @@ mod report;
 mod users;
 mod validate;
 
+pub use branches::Branches;
 pub use builder::{Recorded, RecordingBuilder};
 pub use diff::Difference;
 pub use dump::{RecordingError, SCHEMA};
