@@ -1,0 +1,86 @@
+//! The end of a device: what it made is destroyed once its work is done, and nobody waits for that.
+
+use std::time::{Duration, Instant};
+
+use super::driver::Driver;
+use super::lanes::Lanes;
+use super::pages::Pages;
+use super::reclaim::Reclaim;
+use super::shared::Shared;
+use super::staging::Staging;
+use crate::sync::{Arc, thread};
+
+/// How long work that never ends is waited for before everything is left to the end of the process.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// Pauses between looks.
+const PAUSE_MIN: Duration = Duration::from_micros(50);
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// What is left of a server.
+pub(super) struct Closing<D: Driver> {
+    pub(super) lanes: Lanes<D>,
+    pub(super) pages: Pages<D>,
+    pub(super) staging: Staging<D>,
+    pub(super) reclaim: Reclaim<D>,
+    pub(super) shared: Arc<Shared<D>>,
+}
+
+impl<D: Driver> Closing<D> {
+    /// Destroy everything, here if no work is in flight, else on a thread.
+    pub(super) fn run(mut self) {
+        if self.is_done() {
+            return self.destroy();
+        }
+        // The thread takes it out; where no thread starts, it stays here and is leaked with a word.
+        let slot = Arc::new(crate::sync::Mutex::new(Some(self)));
+        let taken = slot.clone();
+        let closer = move || {
+            let Some(mut closing) = taken.lock().take() else { return };
+            if closing.wait() {
+                closing.destroy();
+            } else {
+                tracing::warn!("work of a closed device never ended; its memory is left to the end of the process");
+                std::mem::forget(closing);
+            }
+        };
+        if let Err(error) = thread::Builder::new().name("graphreel-closer".to_owned()).spawn(closer) {
+            tracing::warn!(%error, "no thread to close a device; its memory is left to the end of the process");
+            std::mem::forget(slot.lock().take());
+        }
+    }
+
+    fn wait(&mut self) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < GIVE_UP_AFTER {
+            if self.is_done() {
+                return true;
+            }
+            thread::sleep((started.elapsed() / 16).clamp(PAUSE_MIN, PAUSE_MAX));
+        }
+        false
+    }
+
+    /// Whether no work is in flight; a lost device has none that could be waited for.
+    fn is_done(&mut self) -> bool {
+        if self.shared.monitor().lost().is_some() {
+            return true;
+        }
+        let Ok(_bound) = self.shared.bind() else { return self.shared.monitor().lost().is_some() };
+        let ends = self.lanes.ends();
+        let passed = self.lanes.marks(&ends).and_then(|_| self.lanes.are_passed(&ends));
+        // A failure that is no loss is met again at the next look.
+        passed.unwrap_or(false) || self.shared.monitor().lost().is_some()
+    }
+
+    fn destroy(mut self) {
+        let bound = self.shared.bind();
+        self.staging.trim(&mut self.lanes, &mut self.reclaim);
+        self.reclaim.destroy_all();
+        self.reclaim.adopt_orphans(&mut self.lanes);
+        self.pages.destroy(&mut self.lanes, &mut self.reclaim);
+        self.reclaim.destroy_all();
+        self.lanes.destroy();
+        drop(bound);
+    }
+}

@@ -1,0 +1,126 @@
+//! Kernels of a hardware backend: translated without the device's lock, loaded at once, so that no code is loaded inside a
+//! window.
+
+use super::driver::{Driver, FunctionAttribute};
+use super::shared::{Orphan, Shared};
+use super::translate::Translator;
+use crate::caps::Caps;
+use crate::error::{InvalidKernel, KernelProblem, Result, ServerError};
+use crate::kernel::{AbiParam, Compiler, Kernel, KernelSource, Reflection, Variant, abi};
+use crate::memory::DeviceId;
+use crate::op::Op;
+use crate::sync::{Arc, OnceLock};
+
+/// Compiles for one device.
+pub(super) struct HardwareCompiler<D: Driver> {
+    pub(super) shared: Arc<Shared<D>>,
+    pub(super) translator: Arc<dyn Translator>,
+    pub(super) caps: Caps,
+    pub(super) device: DeviceId,
+}
+
+/// A kernel as this device runs it.
+pub(super) struct Loaded<D: Driver> {
+    direct: Code<D>,
+    /// Compiled when an indirect launch first needs it.
+    indirect: OnceLock<Code<D>>,
+}
+
+/// Loaded code of one variant.
+pub(super) struct Code<D: Driver> {
+    shared: Arc<Shared<D>>,
+    module: Option<D::Module>,
+    pub(super) function: D::Function,
+    pub(super) params: Vec<AbiParam>,
+    pub(super) shared_bytes: u32,
+}
+
+impl<D: Driver> Loaded<D> {
+    /// The code of a variant. The indirect one is there once a launch was prepared.
+    pub(super) fn code(&self, variant: Variant) -> Option<&Code<D>> {
+        match variant {
+            Variant::Direct => Some(&self.direct),
+            Variant::Indirect => self.indirect.get(),
+        }
+    }
+}
+
+impl<D: Driver> Drop for Code<D> {
+    /// Kernels are dropped anywhere and at any time; the server unloads the code once nothing runs it.
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            self.shared.orphan(Orphan::Module(module));
+        }
+    }
+}
+
+impl<D: Driver> Compiler for HardwareCompiler<D> {
+    fn compile(&self, source: &KernelSource) -> Result<Kernel> {
+        self.shared.monitor().check()?;
+        let reflection = self.translator.reflect(source)?;
+        reflection.check(&self.caps).map_err(|why| refused(&reflection, KernelProblem::Unsupported(why)))?;
+        let direct = self.load(source, &reflection, Variant::Direct)?;
+        tracing::debug!(entry = &*reflection.entry, "kernel compiled");
+        let loaded = Loaded { direct, indirect: OnceLock::new() };
+        Ok(Kernel::new(self.device, source.clone(), reflection, Box::new(loaded)))
+    }
+
+    fn prepare(&self, op: &Op) -> Result<()> {
+        let Op::LaunchIndirect(indirect) = op else { return Ok(()) };
+        let kernel = &indirect.launch.kernel;
+        let Some(loaded) = kernel.compiled::<Loaded<D>>().filter(|_| kernel.device() == self.device) else {
+            return Ok(());
+        };
+        if loaded.indirect.get().is_none() {
+            let code = self.load(kernel.source(), kernel.reflection(), Variant::Indirect)?;
+            // Another thread may have been quicker; its code serves both.
+            let _ = loaded.indirect.set(code);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Driver> HardwareCompiler<D> {
+    #[expect(unsafe_code, reason = "the image comes from the translator of this driver")]
+    fn load(&self, source: &KernelSource, reflection: &Reflection, variant: Variant) -> Result<Code<D>> {
+        let translated = self.translator.translate(source, variant)?;
+        let _bound = self.shared.bind()?;
+        let driver = self.shared.driver();
+        // SAFETY: the translator gives complete images that this driver's compiler made.
+        let module = unsafe { driver.module_load(&translated.image) };
+        let module = self.shared.settle(module, "loading a kernel").map_err(|error| self.backend(reflection, error))?;
+        let function = self.shared.settle(driver.module_function(&module, &translated.symbol), "finding a kernel");
+        let function = match function {
+            Ok(function) => function,
+            Err(error) => {
+                self.shared.orphan(Orphan::Module(module));
+                return Err(self.backend(reflection, error));
+            }
+        };
+        let (shared, params) = (self.shared.clone(), abi(reflection, variant));
+        let code = Code { shared, module: Some(module), function, params, shared_bytes: translated.shared_bytes };
+        // Asking for an attribute also ends lazy loading, which must not fall into a capture.
+        let threads_max = driver.function_attribute(function, FunctionAttribute::ThreadsMax);
+        let threads_max = self.shared.settle(threads_max, "loading a kernel")?;
+        let threads: u64 = reflection.workgroup_size.iter().map(|size| u64::from(*size)).product();
+        if threads > u64::from(threads_max) {
+            let why = format!(
+                "its workgroup has {threads} invocations, and its compiled code can run {threads_max}; use a smaller workgroup"
+            );
+            return Err(refused(reflection, KernelProblem::Unsupported(why)));
+        }
+        Ok(code)
+    }
+
+    /// A refusal of the driver as one of the kernel; the device's loss stays itself.
+    fn backend(&self, reflection: &Reflection, error: ServerError) -> ServerError {
+        match error {
+            ServerError::Driver(error) => refused(reflection, KernelProblem::Backend(error.to_string())),
+            other => other,
+        }
+    }
+}
+
+fn refused(reflection: &Reflection, problem: KernelProblem) -> ServerError {
+    InvalidKernel { kernel: Some(reflection.entry.to_string()), problem }.into()
+}

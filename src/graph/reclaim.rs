@@ -1,0 +1,118 @@
+//! What waits to be destroyed until the work that uses it is done.
+
+use std::any::Any;
+use std::collections::VecDeque;
+
+use super::driver::{DeviceMemory, Driver, PinnedMemory};
+use super::lanes::Lanes;
+use super::order::Points;
+use super::shared::{Orphan, Shared};
+use crate::error::Result;
+use crate::sync::Arc;
+
+/// Something to destroy.
+pub(super) enum Doomed<D: Driver> {
+    Exec(D::Exec),
+    Graph(D::Graph),
+    Memory(DeviceMemory),
+    Pinned(PinnedMemory),
+    Orphan(Orphan<D>),
+    /// Handles that keep what the ones before it used.
+    Holds(Box<dyn Any + Send>),
+}
+
+/// Things to destroy together, in order, once some work is done.
+struct Entry<D: Driver> {
+    needs: Points,
+    doomed: Vec<Doomed<D>>,
+}
+
+/// The queue. Nothing in it is destroyed while a window records (C-58): a free may wait for the device, and a driver may break
+/// a capture over it.
+pub(super) struct Reclaim<D: Driver> {
+    shared: Arc<Shared<D>>,
+    entries: VecDeque<Entry<D>>,
+}
+
+impl<D: Driver> Reclaim<D> {
+    pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
+        Self { shared, entries: VecDeque::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Destroy `doomed`, in order, once `needs` are passed.
+    pub(super) fn push(&mut self, lanes: &mut Lanes<D>, needs: Points, doomed: Vec<Doomed<D>>) {
+        if doomed.is_empty() {
+            return;
+        }
+        // An event now is what later tells that the work is done; where none can be had, the closing waits for all of it.
+        if let Err(error) = lanes.marks(&needs) {
+            tracing::debug!(%error, "something dropped waits for the device to close");
+        }
+        self.entries.push_back(Entry { needs, doomed });
+    }
+
+    /// Take in what kernels and answers left. It may have been used by anything that was given to the device so far.
+    pub(super) fn adopt_orphans(&mut self, lanes: &mut Lanes<D>) {
+        let orphans = self.shared.take_orphans();
+        if !orphans.is_empty() {
+            let needs = lanes.ends();
+            self.push(lanes, needs, orphans.into_iter().map(Doomed::Orphan).collect());
+        }
+    }
+
+    /// Destroy what can be by now.
+    ///
+    /// # Errors
+    ///
+    /// The device's loss, found by asking.
+    pub(super) fn collect(&mut self, lanes: &mut Lanes<D>) -> Result<()> {
+        for _ in 0..self.entries.len() {
+            let Some(entry) = self.entries.pop_front() else { break };
+            match lanes.are_passed(&entry.needs) {
+                Ok(true) => self.destroy(entry.doomed),
+                Ok(false) => self.entries.push_back(entry),
+                Err(error) => {
+                    self.entries.push_back(entry);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Destroy everything. All work is done, or the device is lost.
+    pub(super) fn destroy_all(&mut self) {
+        while let Some(entry) = self.entries.pop_front() {
+            self.destroy(entry.doomed);
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the work of every entry is done")]
+    fn destroy(&self, doomed: Vec<Doomed<D>>) {
+        let driver = self.shared.driver();
+        for doomed in doomed {
+            let (answer, what) = match doomed {
+                // SAFETY: the points that its launches ended at are passed.
+                Doomed::Exec(exec) => (unsafe { driver.exec_destroy(exec) }, "destroying an executable graph"),
+                Doomed::Graph(graph) => (driver.graph_destroy(graph), "destroying a graph"),
+                // SAFETY: the points of its last uses are passed, and no graph pins it any more.
+                Doomed::Memory(memory) => (unsafe { driver.mem_free(memory) }, "freeing memory"),
+                // SAFETY: as for device memory; nobody else holds it.
+                Doomed::Pinned(memory) => (unsafe { driver.pinned_free(memory) }, "freeing pinned memory"),
+                Doomed::Orphan(orphan) => {
+                    self.shared.destroy_orphan(orphan);
+                    continue;
+                }
+                Doomed::Holds(handles) => {
+                    drop(handles);
+                    continue;
+                }
+            };
+            self.shared.destroyed(answer, what);
+        }
+    }
+}
