@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, growth, replay};
+use graphreel_bench::{Finding, bookkeeping, growth, hardware, replay};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 fn findings(device: &Device, quick: bool) -> Result<Vec<Finding>, String> {
     let rounds = if quick { 3 } else { 60 };
-    let mut findings = Vec::new();
+    let mut findings = hardware::findings(rounds).map_err(|error| error.to_string())?;
     for workload in ["chain", "independent", "fanout", "diamond"] {
         for nodes in [100, 1000] {
             findings.extend(replay::against_by_hand(device, workload, nodes, rounds)?);

@@ -5,6 +5,7 @@
 
 pub mod bookkeeping;
 pub mod growth;
+pub mod hardware;
 pub mod null;
 pub mod replay;
 
