@@ -173,6 +173,8 @@ impl<D: Driver> HardwareServer<D> {
             && !self.torn_down
         {
             self.torn_down = true;
+            // Handles are given back on a bound thread where that still works; nobody waits for an answer.
+            let _bound = self.shared.bind();
             window::teardown(self, &lost);
         }
     }
