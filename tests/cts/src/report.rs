@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Expectation, RunError, Value};
+use crate::{Case, Expectation, List, RunError, Value, judge};
 
 /// Failures of a list that are kept whole; the others are counted.
 pub const FAILURES_KEPT: usize = 5;
@@ -36,6 +36,27 @@ pub enum Outcome {
     Gap(&'static str),
     /// It could not be run.
     Error(RunError),
+}
+
+impl Outcome {
+    /// The judgement of `results`, one for each case of `list`, as [`Plan::results`](crate::Plan::results) gives them.
+    ///
+    /// # Panics
+    ///
+    /// When there are more or fewer results than cases.
+    pub fn judged(list: &List, results: Vec<Value>) -> Self {
+        assert_eq!(results.len(), list.cases.len(), "each case of {} has one result", list.name);
+        let judged = list.cases.iter().zip(results).enumerate();
+        let mut wrong = judged.filter(|(_, (case, got))| !judge(&case.expected, got));
+        let failure = |(index, (case, got)): (usize, (&Case, Value))| Failure {
+            case: index,
+            inputs: case.inputs.clone(),
+            got,
+            expected: case.expected.clone(),
+        };
+        let failures: Vec<Failure> = wrong.by_ref().take(FAILURES_KEPT).map(failure).collect();
+        Self::Ran { failed: failures.len() + wrong.count(), failures }
+    }
 }
 
 /// One list at one width.
@@ -135,6 +156,22 @@ mod tests {
 
     fn report(outcome: Outcome, lanes: u8) -> ListReport {
         ListReport { file: "abs".into(), list: "f16".into(), lanes, cases: 3, outcome }
+    }
+
+    #[test]
+    fn the_first_failures_are_kept_and_all_are_counted() {
+        let expected = |value: i32| Expectation::Value(Scalar::I32(value).into());
+        let case = |value| Case { inputs: vec![Scalar::I32(value).into()], expected: expected(value) };
+        let list = List { name: "i32".into(), cases: (0..9).map(case).collect() };
+        let results = |wrong: i32| (0..9).map(|value| Scalar::I32(value + i32::from(value >= wrong)).into()).collect();
+        let of = |wrong| match Outcome::judged(&list, results(wrong)) {
+            Outcome::Ran { failed, failures } => {
+                (failed, failures.iter().map(|failure| failure.case).collect::<Vec<_>>())
+            }
+            other => panic!("it ran: {other:?}"),
+        };
+        assert_eq!(of(9), (0, vec![]));
+        assert_eq!(of(2), (7, vec![2, 3, 4, 5, 6]));
     }
 
     #[test]

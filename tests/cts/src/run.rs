@@ -4,8 +4,8 @@ use std::path::Path;
 
 use graphreel::{Device, Grid, ServerError, Wgsl};
 
-use crate::report::{FAILURES_KEPT, Failure, ListReport, Outcome, Report};
-use crate::{File, List, LoadError, Plan, PlanError, RunError, Value, folder, judge, load};
+use crate::report::{ListReport, Outcome, Report};
+use crate::{File, List, LoadError, Plan, PlanError, RunError, folder, load};
 
 /// Run `list` of `file`, which is its path in the folder without the ending. `lanes` as for [`Plan::new`].
 pub fn run_list(device: &Device, file: &str, list: &List, lanes: u8) -> ListReport {
@@ -15,8 +15,10 @@ pub fn run_list(device: &Device, file: &str, list: &List, lanes: u8) -> ListRepo
 
 /// Run `list` as it is, and where it is of scalars and works by component, as vectors of 2, 3 and 4 too.
 pub fn run_widths(device: &Device, file: &str, list: &List) -> Vec<ListReport> {
+    // What cannot be planned at all is reported once.
+    let widest = if Plan::new(file, list, 1).is_ok() { 4 } else { 1 };
     let possible = |lanes: &u8| *lanes == 1 || !matches!(Plan::new(file, list, *lanes), Err(PlanError::Lanes));
-    (1..=4).filter(possible).map(|lanes| run_list(device, file, list, lanes)).collect()
+    (1..=widest).filter(possible).map(|lanes| run_list(device, file, list, lanes)).collect()
 }
 
 /// Run every list of `content` that is for devices.
@@ -47,17 +49,7 @@ fn dispatch(device: &Device, file: &str, list: &List, lanes: u8) -> Result<Outco
         (Err(ServerError::InvalidKernel(_)), Some(why)) => return Ok(Outcome::Gap(why)),
         (written, _) => written?,
     };
-    let results = plan.results(&written)?;
-    let judged = list.cases.iter().zip(results).enumerate();
-    let mut wrong = judged.filter(|(_, (case, got))| !judge(&case.expected, got));
-    let failure = |(index, (case, got)): (usize, (&crate::Case, Value))| Failure {
-        case: index,
-        inputs: case.inputs.clone(),
-        got,
-        expected: case.expected.clone(),
-    };
-    let failures: Vec<Failure> = wrong.by_ref().take(FAILURES_KEPT).map(failure).collect();
-    Ok(Outcome::Ran { failed: failures.len() + wrong.count(), failures })
+    Ok(Outcome::judged(list, plan.results(&written)?))
 }
 
 fn execute(device: &Device, plan: &Plan) -> graphreel::Result<Vec<u8>> {

@@ -2,8 +2,8 @@
 
 use graphreel_testkit::{Expect, Fixture, announce, opened};
 
-use crate::report::Report;
-use crate::{folder, load, run_widths};
+use crate::report::{ListReport, Outcome, Report};
+use crate::{Case, Expectation, List, Scalar, Value, folder, load, run_list, run_widths};
 
 /// Makes `lists!`, which turns every file into a `#[test]` of the crate that uses it.
 ///
@@ -13,12 +13,17 @@ macro_rules! registry {
         /// Every file that has a test, by its path in the folder without the ending.
         pub const FILES: &[&str] = &[$($file),*];
 
-        /// One `#[test]` for each expectation file, run on the [`Fixture`] given.
+        /// One `#[test]` for each expectation file, run on the [`Fixture`] given, and one of the runner itself.
         ///
         /// `Fixture::expect` is asked for each list by file and list, as `acos/f32_non_const`.
         #[macro_export]
         macro_rules! lists {
             ($d fixture:ident) => {
+                #[test]
+                fn the_runner_tells_right_from_wrong() {
+                    $d crate::suite::check_runner::<$d fixture>();
+                }
+
                 $(
                     #[test]
                     fn $test() {
@@ -91,10 +96,11 @@ pub fn check<F: Fixture>(file: &str) {
     };
     let content = load(&folder::path(&dir, file)).unwrap_or_else(|error| panic!("{error}"));
     let Some(device) = opened::<F>(file) else { return };
-    let mut unexpected = Report::default();
+    let mut failed = Report::default();
     let mut repaired = Vec::new();
-    let mut ran = 0;
+    let mut seen = 0;
     for list in content.lists.iter().filter(|list| list.runs()) {
+        seen += 1;
         let name = format!("{file}/{}", list.name);
         let expect = F::expect(&name);
         if let Expect::Unsupported(why) = expect {
@@ -102,19 +108,95 @@ pub fn check<F: Fixture>(file: &str) {
             continue;
         }
         let reports = run_widths(&device, file, list);
-        ran += 1;
         reports.iter().for_each(|report| announce(&report.to_string()));
-        let failed = reports.iter().any(|report| report.failed());
-        // What the device lacks says nothing about a line that says how it fails.
-        let passed = reports.iter().all(|report| report.passed());
-        match expect {
-            Expect::Broken(why) if passed => repaired.push(format!("{name} ({why})")),
-            Expect::Broken(why) => announce(&format!("{name}: broken on {} as listed: {why}", F::NAME)),
-            _ if failed => unexpected.lists.extend(reports),
-            _ => {}
+        match settle(expect, &reports) {
+            Verdict::AsExpected => {}
+            Verdict::Repaired(why) => repaired.push(format!("{name} ({why})")),
+            Verdict::Failed => failed.lists.extend(reports),
         }
     }
-    assert!(ran > 0, "{file} has no list for devices");
+    assert!(seen > 0, "{file} has no list for devices");
     assert!(repaired.is_empty(), "listed as broken on {} and passing, remove: {}", F::NAME, repaired.join(", "));
-    assert!(unexpected.lists.is_empty(), "on {}:\n{unexpected}", device.info().name);
+    assert!(failed.lists.is_empty(), "on {}:\n{failed}", device.info().name);
+}
+
+/// What the reports of a list are to its expectation.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    AsExpected,
+    /// It passes at every width, and is listed as broken for this reason.
+    Repaired(&'static str),
+    Failed,
+}
+
+fn settle(expect: Expect, reports: &[ListReport]) -> Verdict {
+    match expect {
+        // What was skipped says nothing about how it fails.
+        Expect::Broken(why) if reports.iter().all(ListReport::passed) => Verdict::Repaired(why),
+        Expect::Pass if reports.iter().any(ListReport::failed) => Verdict::Failed,
+        Expect::Pass | Expect::Broken(_) | Expect::Unsupported(_) => Verdict::AsExpected,
+    }
+}
+
+/// Check, without any file, that a device of `F` is judged by what it gives: that right results pass at every width, and
+/// that a wrong one is reported with its case.
+///
+/// # Panics
+///
+/// When it is not.
+pub fn check_runner<F: Fixture>() {
+    let Some(device) = opened::<F>("the_runner_tells_right_from_wrong") else { return };
+    let float = |value: f32| Value::from(Scalar::F32(value));
+    let case = |input, expected| Case { inputs: vec![float(input)], expected: Expectation::Value(float(expected)) };
+    let mut list =
+        List { name: "f32".into(), cases: vec![case(-1.0, 1.0), case(2.0, 2.0), case(-3.0, 3.0), case(4.0, 4.0)] };
+    list.cases.push(case(-5.0, 5.0));
+    let right = run_widths(&device, "abs", &list);
+    assert_eq!(right.len(), 4, "scalars run at four widths");
+    right.iter().for_each(|report| assert!(report.passed(), "{report}"));
+    list.cases[2].expected = Expectation::Value(float(-3.0));
+    for report in run_widths(&device, "abs", &list) {
+        let Outcome::Ran { failed: 1, failures } = &report.outcome else { panic!("one case is wrong: {report}") };
+        assert_eq!((failures[0].case, &failures[0].got), (2, &float(3.0)), "{report}");
+    }
+    let unknown = run_list(&device, "no_such_builtin", &list, 1);
+    assert!(unknown.failed(), "an unknown list is no pass: {unknown}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PlanError;
+
+    fn report(outcome: Outcome) -> ListReport {
+        ListReport { file: "abs".into(), list: "f32".into(), lanes: 1, cases: 1, outcome }
+    }
+
+    #[test]
+    fn each_list_is_held_to_its_expectation() {
+        let passed = || report(Outcome::Ran { failed: 0, failures: Vec::new() });
+        let failed = || report(Outcome::Ran { failed: 1, failures: Vec::new() });
+        let broken = Expect::Broken("why");
+        assert_eq!(settle(Expect::Pass, &[passed(), passed()]), Verdict::AsExpected);
+        assert_eq!(settle(Expect::Pass, &[passed(), failed()]), Verdict::Failed);
+        assert_eq!(settle(Expect::Pass, &[report(Outcome::Error(PlanError::Empty.into()))]), Verdict::Failed);
+        assert_eq!(settle(broken, &[passed(), failed()]), Verdict::AsExpected);
+        assert_eq!(settle(broken, &[passed(), passed()]), Verdict::Repaired("why"));
+    }
+
+    #[test]
+    fn what_is_skipped_neither_fails_nor_repairs() {
+        for outcome in [Outcome::Lacks("f16"), Outcome::Gap("not yet")] {
+            assert_eq!(settle(Expect::Pass, &[report(outcome.clone())]), Verdict::AsExpected);
+            assert_eq!(settle(Expect::Broken("why"), &[report(outcome)]), Verdict::AsExpected);
+        }
+    }
+
+    #[test]
+    fn a_file_has_one_test() {
+        let mut files = FILES.to_vec();
+        files.sort_unstable();
+        files.dedup();
+        assert_eq!(files, FILES, "the list is in order and names each file once");
+    }
 }

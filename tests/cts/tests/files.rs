@@ -4,7 +4,7 @@
 use graphreel::Wgsl;
 use graphreel::kernel::reflect;
 use graphreel_cts::suite::FILES;
-use graphreel_cts::{Plan, PlanError, folder, load};
+use graphreel_cts::{Plan, PlanError, Scalar, ScalarKind, Shape, Value, folder, judge, load};
 use graphreel_testkit::announce;
 
 #[test]
@@ -52,4 +52,36 @@ fn every_list_is_decoded_and_planned() {
         "{lists} lists of {cases} cases; {running} lists are for devices, in {kernels} kernels; {gaps} are refused"
     ));
     assert!(running > 250, "only {running} lists are for devices");
+}
+
+/// A value with `part` in every component.
+fn filled(shape: Shape, part: u8) -> Value {
+    let part = match shape.kind() {
+        ScalarKind::F32 => Scalar::F32(part.into()),
+        ScalarKind::F16 => Scalar::F16(part.into()),
+        ScalarKind::U32 => Scalar::U32(part.into()),
+        ScalarKind::I32 => Scalar::I32(part.into()),
+        ScalarKind::Bool => Scalar::Bool(part != 0),
+        other => panic!("no device gives {}", other.name()),
+    };
+    Value::new(shape, vec![part; shape.components()]).expect("as many components as the shape has")
+}
+
+#[test]
+fn no_list_takes_whatever_comes() {
+    let Some(dir) = folder::named() else {
+        announce("skipped, GRAPHREEL_CTS_DIR names no folder");
+        return;
+    };
+    for file in FILES {
+        let content = load(&folder::path(&dir, file)).unwrap_or_else(|error| panic!("{error}"));
+        for list in content.lists.iter().filter(|list| list.runs()) {
+            let shape = list.cases.iter().find_map(|case| case.expected.shape()).expect("a list says its result");
+            for part in [0, 1] {
+                let got = filled(shape, part);
+                let accepted = list.cases.iter().filter(|case| judge(&case.expected, &got)).count();
+                assert!(accepted < list.cases.len(), "{file}/{} takes {got} for every case", list.name);
+            }
+        }
+    }
 }
