@@ -57,4 +57,5 @@ fn the_program_opens_devices_through_the_facade() {
 #[test]
 fn the_kit_names_no_backend() {
     assert_eq!(ours("graphreel-testkit"), ["graphreel"]);
+    assert_eq!(ours("graphreel-cts"), ["graphreel", "graphreel-testkit"]);
 }

@@ -82,19 +82,28 @@ pub fn run<F: Fixture, O: Outcome>(test: &'static str, body: fn(&Env) -> O) {
         announce(&format!("{test}: not supported by {}: {why}", F::NAME));
         return;
     }
-    let device = match F::open(Config::default()) {
-        Opened::Ready(device) => device,
-        Opened::Absent(why) => {
-            assert!(!required(F::NAME), "GRAPHREEL_REQUIRE names {}, which is absent: {why}", F::NAME);
-            announce(&format!("{test}: skipped, {} is absent: {why}", F::NAME));
-            return;
-        }
-    };
+    let Some(device) = opened::<F>(test) else { return };
     let env = Env::new(F::NAME, device, F::open, F::faults());
     let Expect::Broken(why) = expect else { return body(&env).settle(test) };
     let passed = catch_unwind(AssertUnwindSafe(|| body(&env).settle(test))).is_ok();
     assert!(!passed, "{test} passes on {}, but is listed as broken ({why}): remove that line", F::NAME);
     announce(&format!("{test}: broken on {} as listed: {why}", F::NAME));
+}
+
+/// A device of `F` for `test`; `None`, after saying so, where the backend is absent.
+///
+/// # Panics
+///
+/// When `GRAPHREEL_REQUIRE` names the backend and it is absent.
+pub fn opened<F: Fixture>(test: &str) -> Option<Device> {
+    match F::open(Config::default()) {
+        Opened::Ready(device) => Some(device),
+        Opened::Absent(why) => {
+            assert!(!required(F::NAME), "GRAPHREEL_REQUIRE names {}, which is absent: {why}", F::NAME);
+            announce(&format!("{test}: skipped, {} is absent: {why}", F::NAME));
+            None
+        }
+    }
 }
 
 fn required(name: &str) -> bool {
@@ -104,6 +113,6 @@ fn required(name: &str) -> bool {
 
 /// Say on the test's own output why it did not run as written.
 #[expect(clippy::print_stderr, reason = "a test that is left out has to say so where people look")]
-pub(crate) fn announce(text: &str) {
+pub fn announce(text: &str) {
     eprintln!("{text}");
 }

@@ -11,4 +11,4 @@ pub mod reference;
 pub mod suite;
 
 pub use env::Env;
-pub use fixture::{Expect, Faults, Fixture, Opened, run};
+pub use fixture::{Expect, Faults, Fixture, Opened, announce, opened, run};
