@@ -1,0 +1,21 @@
+//! Opening the simulator as a device of its own.
+
+use graphreel::graph::{Backend, HardwareServer};
+use graphreel::sync::Arc;
+use graphreel::{Config, DeviceKind, Result};
+
+use crate::{SimDriver, SimOptions, SimTranslator};
+
+/// The hardware-graph server over the simulated driver.
+pub type SimServer = HardwareServer<SimDriver>;
+
+/// Open a simulated device.
+///
+/// # Errors
+///
+/// `Unsupported` for options of a driver that cannot be served, or a tier that `GRAPHREEL_TIERS` misspells.
+pub fn open(options: SimOptions, config: Config) -> Result<SimServer> {
+    let backend = Backend { name: "sim", api: "sim", kind: Some(DeviceKind::Simulated) };
+    let translator = Arc::new(SimTranslator::new(&options));
+    HardwareServer::open(SimDriver::new(options), &backend, translator, config)
+}
