@@ -1,11 +1,11 @@
 //! What the oracle knows of half a buffer, whose words are all equal.
 
 /// A graph, by its number in the program.
-pub type GraphNumber = usize;
+pub(crate) type GraphNumber = usize;
 
 /// What half a buffer holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// Never written: a read says so, a kernel sees anything.
     Unwritten,
     /// Every word is this.
@@ -25,7 +25,7 @@ pub enum State {
 
 /// What a reader of a state meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum Seen {
     /// It reads this.
     Value(State),
     /// It is refused.
@@ -36,7 +36,7 @@ pub enum Seen {
 
 impl State {
     /// What work reads here; `graph` names the graph whose replay it is.
-    pub fn seen(&self, graph: Option<GraphNumber>) -> Seen {
+    pub(crate) fn seen(&self, graph: Option<GraphNumber>) -> Seen {
         match self {
             Self::Failed { old, by, sure } => {
                 let old = old.held();
@@ -60,7 +60,7 @@ impl State {
 
     /// The state after work that should have written it failed.
     #[must_use]
-    pub fn failed(&self, by: Option<GraphNumber>, sure: bool) -> Self {
+    pub(crate) fn failed(&self, by: Option<GraphNumber>, sure: bool) -> Self {
         match self {
             // Two failures over the same bytes: the leave is gone unless both are the graph's.
             Self::Failed { old, by: before, sure: sure_before } => {
@@ -72,14 +72,14 @@ impl State {
 
     /// A call has shown that nothing failed here after all.
     #[must_use]
-    pub fn confirmed(&self) -> Self {
+    pub(crate) fn confirmed(&self) -> Self {
         self.held()
     }
 }
 
 /// An operation on halves, by buffer number and half.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// Set every word.
     Fill(Half, u32),
     /// Write every word from the host.
@@ -94,7 +94,7 @@ pub enum Op {
 
 /// What a bump adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Always this.
     Fixed(u32),
     /// The graph's parameter, this much at first.
@@ -103,16 +103,16 @@ pub enum Step {
 
 /// Half a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Half {
+pub(crate) struct Half {
     /// The buffer's number.
-    pub buffer: usize,
+    pub(crate) buffer: usize,
     /// 0 or 1.
-    pub half: usize,
+    pub(crate) half: usize,
 }
 
 impl Op {
     /// What it reads.
-    pub fn inputs(&self) -> Vec<Half> {
+    pub(crate) fn inputs(&self) -> Vec<Half> {
         match self {
             Self::Fill(..) | Self::Write(..) => Vec::new(),
             Self::Copy(from, _) => vec![*from],
@@ -122,14 +122,14 @@ impl Op {
     }
 
     /// What it writes.
-    pub fn output(&self) -> Half {
+    pub(crate) fn output(&self) -> Half {
         match self {
             Self::Fill(to, _) | Self::Write(to, _) | Self::Copy(_, to) | Self::Bump(to, _) | Self::Add(_, _, to) => *to,
         }
     }
 
     /// What its output holds after it, from what its inputs hold.
-    pub fn value(&self, param: u32, input: impl Fn(Half) -> State) -> State {
+    pub(crate) fn value(&self, param: u32, input: impl Fn(Half) -> State) -> State {
         let word = |half: Half| match input(half) {
             State::Good(word) => Some(word),
             _ => None,

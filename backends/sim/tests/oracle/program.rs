@@ -3,7 +3,7 @@
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// A new buffer.
     Alloc,
     /// Drop a buffer.
@@ -32,7 +32,7 @@ pub enum Step {
 
 /// How a window ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
+pub(crate) enum Close {
     /// By its owner.
     End,
     /// By another stream.
@@ -43,20 +43,20 @@ pub enum Close {
 
 /// An operation with numbers that are not yet brought within what is alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Raw {
+pub(crate) struct Raw {
     /// Which operation.
-    pub kind: u8,
+    pub(crate) kind: u8,
     /// Which halves.
-    pub halves: [usize; 3],
+    pub(crate) halves: [usize; 3],
     /// Which number.
-    pub number: u32,
+    pub(crate) number: u32,
 }
 
 /// A list of steps.
-pub type Program = Vec<Step>;
+pub(crate) type Program = Vec<Step>;
 
 /// The program of a seed.
-pub fn program(seed: u64) -> Program {
+pub(crate) fn program(seed: u64) -> Program {
     let mut rng = fastrand::Rng::with_seed(seed);
     let len = rng.usize(10..60);
     let mut steps = vec![Step::Alloc, Step::Alloc];
@@ -94,11 +94,11 @@ fn raws(rng: &mut fastrand::Rng, most: usize) -> Vec<Raw> {
 }
 
 fn raw(rng: &mut fastrand::Rng) -> Raw {
-    Raw { kind: rng.u8(..6), halves: [rng.usize(..100), rng.usize(..100), rng.usize(..100)], number: rng.u32(..1000) }
+    Raw { kind: rng.u8(..3), halves: [rng.usize(..100), rng.usize(..100), rng.usize(..100)], number: rng.u32(..1000) }
 }
 
 /// The shortest program found that still fails: steps are left out in ever smaller parts.
-pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
+pub(crate) fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut part = best.len() / 2;
     while part > 0 {

