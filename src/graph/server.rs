@@ -16,7 +16,7 @@ use super::shared::{Bound, Shared};
 use super::staging::Staging;
 use super::translate::Translator;
 use super::windows::OpenWindow;
-use crate::book::{Admission, Book, Role};
+use crate::book::{Admission, Book};
 use crate::caps::{Caps, DeviceInfo, DeviceKind};
 use crate::capture::window;
 use crate::config::Config;
@@ -380,14 +380,14 @@ impl<D: Driver> Server for HardwareServer<D> {
 
     fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, mode: WaitMode) -> Result<Ticket<Vec<Bytes>>> {
         let _bound = self.enter()?;
-        self.refuse_wait(stream, GraphOp::Read, mode)?;
+        self.book.refuse_in_window(stream, GraphOp::Read, mode)?;
         self.collect()?;
         self.read_ranges(stream, &ranges)
     }
 
     fn sync(&mut self, stream: StreamId, mode: WaitMode) -> Result<Ticket<()>> {
         let _bound = self.enter()?;
-        self.refuse_wait(stream, GraphOp::Sync, mode)?;
+        self.book.refuse_in_window(stream, GraphOp::Sync, mode)?;
         self.collect()?;
         self.sync_stream(stream)
     }
@@ -405,7 +405,7 @@ impl<D: Driver> Server for HardwareServer<D> {
 
     fn profile(&mut self, stream: StreamId, ops: Vec<Op>) -> Result<Ticket<Profile>> {
         let _bound = self.enter()?;
-        self.book.refuse_in_window(stream, GraphOp::Profile)?;
+        self.book.refuse_in_window(stream, GraphOp::Profile, WaitMode::Blocking)?;
         self.profile_ops(stream, &ops)
     }
 
@@ -508,17 +508,6 @@ impl<D: Driver> Server for HardwareServer<D> {
             driver_allocations: self.pages.allocations(),
             ..self.counters
         }
-    }
-}
-
-impl<D: Driver> HardwareServer<D> {
-    /// What a window refuses of a read or sync: to its owner a blocking one, which would wait for its own end (QC-7).
-    fn refuse_wait(&self, stream: StreamId, call: GraphOp, mode: WaitMode) -> Result<()> {
-        self.book.refuse_in_window(stream, call)?;
-        if mode == WaitMode::Blocking && self.book.role(stream) == Role::Owner {
-            self.book.refuse_in_window(stream, GraphOp::Wait)?;
-        }
-        Ok(())
     }
 }
 
