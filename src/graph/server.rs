@@ -160,18 +160,6 @@ impl<D: Driver> HardwareServer<D> {
         self.enter().inspect_err(|error| self.book.doom(stream, error.clone()))
     }
 
-    /// As [`HardwareServer::enter`] for a call that closes a window: it has to move on even where the thread cannot be bound.
-    fn enter_closing(&mut self) -> Result<Option<Bound<D>>> {
-        match self.enter() {
-            Ok(bound) => Ok(Some(bound)),
-            Err(error) if error.is_device_lost() => Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "closing a window on a thread that could not be bound");
-                Ok(None)
-            }
-        }
-    }
-
     /// Windows end with the device (C-74). Once.
     fn tear_down(&mut self) {
         if let Some(lost) = self.shared.monitor().lost()
@@ -350,7 +338,8 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn return_stream(&mut self, stream: StreamId) {
-        let _bound = self.enter_closing();
+        // A window of a lost device is gone already.
+        let _bound = self.enter();
         window::return_stream(self, stream);
     }
 
@@ -420,7 +409,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn end_capture(&mut self, stream: StreamId) -> Result<Sealed> {
-        let _bound = self.enter_closing()?;
+        let _bound = self.enter()?;
         let sealed = window::end_capture(self, stream);
         let misplaced = |error: &ServerError| matches!(error.graph_rule(), Some(GraphRule::NothingRecording));
         if sealed.as_ref().is_err_and(|error| !misplaced(error)) {
@@ -430,7 +419,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn graph_abort(&mut self, stream: StreamId) -> Result<()> {
-        let _bound = self.enter_closing()?;
+        let _bound = self.enter()?;
         let recording = self.book.status(stream).recording;
         window::graph_abort(self, stream)?;
         self.counters.captures_failed += u64::from(recording);

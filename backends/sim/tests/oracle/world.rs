@@ -428,6 +428,8 @@ impl World {
                 recorded.push(op.clone());
                 if let Err(error) = sent {
                     doomed = true;
+                    let state = self.state(op.output()).failed(None, false);
+                    self.halves.insert(op.output(), state);
                     self.failed(&format!("recording {op:?}"), &error, reads)?;
                 }
             }
