@@ -20,8 +20,9 @@ pub trait Fixture: 'static {
     /// What is expected of the test `topic::name`. There is no default, so that each backend lists its gaps.
     fn expect(test: &str) -> Expect;
 
-    /// Told before a test that makes mistakes on purpose, for drivers that count them.
-    fn allow_misuse(driver: &Self::Driver);
+    /// What looks at the device after a test that passed, everything having been given back: for drivers that count what is
+    /// alive and what was misused. With `allow_misuse` the test made mistakes on purpose.
+    fn audit(driver: &Self::Driver, allow_misuse: bool) -> Box<dyn FnOnce()>;
 }
 
 /// What opening a device came to.
@@ -43,13 +44,12 @@ pub fn run<F: Fixture, O: Outcome>(test: &'static str, body: fn(&Rig<F::Driver>)
             Opened::Ready(driver, translator) => (driver, translator),
             Opened::Absent(why) => return Err(why),
         };
-        if test.starts_with("misuse::") {
-            F::allow_misuse(&driver);
-        }
+        let audit = F::audit(&driver, test.starts_with("misuse::"));
         Ok(move || {
             let rig = Rig::open(driver, translator).unwrap_or_else(|error| panic!("{test}: no streams: {error}"));
             body(&rig).settle(test);
             rig.close().unwrap_or_else(|error| panic!("{test}: the device could not be given back: {error}"));
+            audit();
         })
     });
 }
