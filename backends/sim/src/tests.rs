@@ -2,5 +2,7 @@
 
 mod completion;
 mod fault;
+mod kernel;
 mod misuse;
 mod rig;
+mod sweep;

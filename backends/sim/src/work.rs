@@ -100,10 +100,12 @@ impl State {
         let mut uses = vec![Use::Module(module)];
         let mut bindings = Vec::with_capacity(values.bindings.len());
         for (info, (address, elements)) in code.program.reflection().bindings.iter().zip(values.bindings) {
-            let bytes = match (info.runtime_stride, elements) {
-                (Some(stride), Some(count)) => u64::from(info.runtime_offset) + u64::from(stride) * u64::from(count),
-                _ => info.min_bytes,
-            };
+            if elements == Some(0) {
+                return Fail::misuse(Rule::BadParams, format!("`{}` of `{}` has no element", info.name, code.entry()));
+            }
+            // The count leaves a partial element out, and the size of a structure with one element is rounded up.
+            let array = u64::from(info.runtime_stride.unwrap_or(0)) * u64::from(elements.unwrap_or(0));
+            let bytes = info.min_bytes.max(u64::from(info.runtime_offset) + array);
             if !address.is_multiple_of(ADDRESS_ALIGNMENT) {
                 let detail = format!("`{}` of `{}` at {}", info.name, code.entry(), self.space.name(address));
                 return Fail::misuse(Rule::Misaligned, detail);
