@@ -1,0 +1,8 @@
+//! The driver as a caller sees it: each mode of completion, each rule, each fault.
+
+mod completion;
+mod fault;
+mod kernel;
+mod misuse;
+mod rig;
+mod sweep;
