@@ -121,7 +121,10 @@ impl State {
         if let Some(fatal) = &self.fatal {
             return Some(fatal.at(call));
         }
-        if let Err(fail) = self.bound() {
+        // The call takes the driver away, so its caller has to bind what was there before it, not after.
+        if call != "close"
+            && let Err(fail) = self.bound()
+        {
             return Some(self.report(call, fail));
         }
         match then {
