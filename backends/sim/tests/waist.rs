@@ -3,7 +3,7 @@
 
 use graphreel_sim::{SimDriver, SimOptions};
 use graphreel_testkit::Expect;
-use graphreel_testkit::waist::{Fixture, Opened};
+use graphreel_testkit::waist::{Fixture, Opened, Rig, run};
 
 fn open(options: SimOptions) -> Opened<SimDriver> {
     // Small, so that a test can use it up.
@@ -57,7 +57,13 @@ simulator!(
 simulator!(
     Spare,
     "The capabilities of a driver that can do little, and memory that is freed late.",
-    SimOptions { capture_tail: false, graph_upload: false, free_waits_for_device: true, ..SimOptions::seeded(seed()) }
+    SimOptions {
+        capture_tail: false,
+        graph_upload: false,
+        free_waits_for_device: true,
+        updates_per_exec_max: Some(8),
+        ..SimOptions::seeded(seed())
+    }
 );
 
 /// `GRAPHREEL_SEED`, or another one each time; printed, so that a failure can be repeated.
@@ -85,4 +91,41 @@ mod spare {
     use super::Spare;
 
     graphreel_testkit::waist_conformance!(Spare);
+}
+
+/// What the suite holds against a test that leaves the device otherwise than it found it.
+mod audits {
+    use graphreel::graph::Driver;
+
+    use super::*;
+
+    fn text(test: &'static str, body: fn(&Rig<SimDriver>)) -> String {
+        let ran = std::panic::catch_unwind(|| run::<Prompt, _>(test, body));
+        *ran.expect_err("the test has to fail").downcast::<String>().expect("a panic with a text")
+    }
+
+    fn misuse(rig: &Rig<SimDriver>) {
+        rig.driver().capture_end(&rig.a).expect_err("nothing captures");
+    }
+
+    #[test]
+    fn misuse_outside_of_its_group_fails() {
+        assert!(text("audits::misuse", misuse).contains("misused: "));
+        run::<Prompt, _>("misuse::on_purpose", misuse);
+    }
+
+    #[test]
+    fn what_is_left_alive_fails() {
+        let text = text("audits::leak", |rig| std::mem::forget(rig.event()));
+        assert!(text.contains("could not be given back") && text.contains("events: 1"), "{text}");
+    }
+
+    #[test]
+    fn a_call_that_fails_fails_the_test() {
+        let ran = std::panic::catch_unwind(|| {
+            run::<Prompt, _>("audits::error", |rig: &Rig<SimDriver>| rig.driver().capture_end(&rig.a).map(drop));
+        });
+        let text = *ran.expect_err("the test has to fail").downcast::<String>().expect("a panic with a text");
+        assert!(text.contains("audits::error") && text.contains("capture_end"), "{text}");
+    }
 }

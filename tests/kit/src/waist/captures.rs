@@ -97,7 +97,7 @@ pub fn host_bytes_are_written_at_each_launch<D: Driver>(rig: &Rig<D>) -> DriverR
 
 /// Both: after a captured operation the tail is that operation's node alone; before the first there is none.
 pub fn the_tail_is_the_last_node<D: Driver>(rig: &Rig<D>) -> DriverResult {
-    if !rig.driver().caps().capture_tail {
+    if !rig.has(rig.driver().caps().capture_tail, "tails of captures") {
         return Ok(());
     }
     let (x, y) = (rig.words(&[0])?, rig.words(&[0])?);
@@ -116,7 +116,7 @@ pub fn the_tail_is_the_last_node<D: Driver>(rig: &Rig<D>) -> DriverResult {
 
 /// Both: a node that the tail named is a node of the captured graph, so its executables can be updated by it.
 pub fn a_captured_node_can_be_updated<D: Driver>(rig: &Rig<D>) -> DriverResult {
-    if !rig.driver().caps().capture_tail {
+    if !rig.has(rig.driver().caps().capture_tail, "tails of captures") {
         return Ok(());
     }
     let push = rig.code(PUSH)?;

@@ -67,7 +67,7 @@ pub fn an_executable_is_a_snapshot<D: Driver>(rig: &Rig<D>) -> DriverResult {
 
 /// Both: an upload brings an executable to the device and runs nothing. HIP has the call from 5.7 on.
 pub fn an_executable_may_be_uploaded_first<D: Driver>(rig: &Rig<D>) -> DriverResult {
-    if !rig.driver().caps().graph_upload {
+    if !rig.has(rig.driver().caps().graph_upload, "uploads of executables") {
         return Ok(());
     }
     let (slow, push) = (rig.slow()?, rig.code(PUSH)?);
@@ -123,7 +123,7 @@ pub fn an_update_reaches_later_launches_only<D: Driver>(rig: &Rig<D>) -> DriverR
     let mut exec = rig.exec(&graph)?;
     slow.on(&rig.a)?;
     let mut expected = Vec::new();
-    for value in 0..40u32 {
+    for value in 0..rig.driver().caps().updates_per_exec_max.unwrap_or(u32::MAX).min(40) {
         let params = push.params(&[whole(&log)], &[(100 + value).into()]);
         rig.set_launch(&mut exec, nodes[1], &push, [1; 3], &params)?;
         rig.run(&exec, &rig.a)?;

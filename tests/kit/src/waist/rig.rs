@@ -15,6 +15,7 @@ use graphreel::sync::{Mutex, thread};
 
 use super::{Code, Held, Params};
 use crate::env::PATIENCE;
+use crate::fixture::announce;
 
 /// Bytes in a word.
 const WORD: u64 = 4;
@@ -95,6 +96,14 @@ impl<D: Driver> Rig<D> {
     /// The driver.
     pub fn driver(&self) -> &D {
         &self.driver
+    }
+
+    /// Whether the driver has what a test is about; without it, the test says that it did not run.
+    pub(super) fn has(&self, has: bool, what: &str) -> bool {
+        if !has {
+            announce(&format!("{} has no {what}: this test did not run", self.driver.facts().name));
+        }
+        has
     }
 
     /// Run `act` on a thread of its own that has the context bound, and wait for it.
