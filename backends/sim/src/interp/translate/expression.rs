@@ -23,7 +23,6 @@ impl Body<'_, '_> {
         if self.values[handle.index()] != Value::None {
             return Ok(());
         }
-        self.at(self.function.expressions.get_span(handle));
         let function = self.function;
         match &function.expressions[handle] {
             Expression::Literal(_) | Expression::Constant(_) | Expression::Override(_) | Expression::ZeroValue(_) => {

@@ -34,7 +34,10 @@ impl Body<'_, '_> {
 
     fn statement(&mut self, statement: &Statement) -> Result<(), Refusal> {
         match statement {
-            Statement::Emit(range) => range.clone().try_for_each(|handle| self.emit(handle)),
+            Statement::Emit(range) => range.clone().try_for_each(|handle| {
+                self.at(self.function.expressions.get_span(handle));
+                self.emit(handle)
+            }),
             Statement::Block(block) => {
                 self.unborrow_all()?;
                 self.block(block)
