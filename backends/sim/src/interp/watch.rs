@@ -204,9 +204,9 @@ impl Watch {
     }
 
     /// An index was brought back into its range.
-    pub(super) fn out_of_range(&mut self, tables: &Tables, pc: usize, index: u32, elements: u32, name: u32) {
+    pub(super) fn out_of_range(&mut self, tables: &Tables, pc: usize, index: u32, elements: u32) {
         self.note(FindingKind::OutOfRange, (tables.line(pc), 0), |watch| {
-            let of = match tables.names[name as usize].as_str() {
+            let of = match tables.indexed_name(pc) {
                 "" => String::new(),
                 name => format!(" of `{name}`"),
             };
