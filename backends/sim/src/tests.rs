@@ -2,6 +2,7 @@
 
 mod completion;
 mod fault;
+mod hazard;
 mod kernel;
 mod misuse;
 mod rig;

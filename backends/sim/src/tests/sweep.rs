@@ -145,7 +145,7 @@ fn ordered_work_has_one_result_in_every_order() {
     for seed in 0..40 {
         let mut results = Vec::new();
         for completion in [Completion::Prompt, Completion::Seeded(seed), Completion::Seeded(seed + 1)] {
-            let rig = Rig::new(SimOptions { completion, ..SimOptions::default() });
+            let rig = Rig::new(SimOptions { completion, hazards: true, ..SimOptions::default() });
             results.push(random_program(&rig, seed));
             rig.close();
         }
