@@ -7,8 +7,8 @@ use graphreel::recording::Branches;
 use super::Rig;
 use super::kernels::PUSH;
 use super::nodes::{node_copy, node_fill};
-use super::rig::whole;
-use crate::kernels::{ADD, INC, MUL2};
+use super::rig::{at, whole};
+use crate::kernels::{ADD, FILL, INC, MUL2};
 
 /// Both: a node runs once all that it waits for is done.
 pub fn a_diamond_keeps_its_order<D: Driver>(rig: &Rig<D>) -> DriverResult {
@@ -107,30 +107,39 @@ pub fn nodes_are_counted<D: Driver>(rig: &Rig<D>) -> DriverResult {
 
 /// Ours: nodes with the edges of [`Branches`] give what their order of recording gives.
 pub fn branches_of_a_recording_give_its_result<D: Driver>(rig: &Rig<D>) -> DriverResult {
-    const CHAINS: u32 = 12;
-    const STEPS: u32 = 6;
-    let push = rig.code(PUSH)?;
-    let logs = (0..CHAINS).map(|_| rig.words(&[0; 3 * STEPS as usize])).collect::<DriverResult<Vec<_>>>()?;
-    // Chains in turns; each step of a chain also waits for the step before it of the chain to its left.
-    let after = |node: u32| -> Vec<u32> {
-        let (step, chain) = (node / CHAINS, node % CHAINS);
-        let before = (step > 0).then(|| (step - 1) * CHAINS);
-        let left = before.filter(|_| chain > 0).map(|before| before + chain - 1);
-        left.into_iter().chain(before.map(|before| before + chain)).collect()
-    };
-    let dependences: Vec<Vec<u32>> = (0..CHAINS * STEPS).map(after).collect();
-    let dealt = Branches::deal(dependences.iter().map(Vec::as_slice), 8);
+    // A triangle of sums: each cell is the one before it and that one's left neighbour, so that branches depend on one another.
+    const WIDTH: u32 = 12;
+    const STEPS: u32 = 8;
+    let before = |node: u32| node.checked_sub(WIDTH);
+    let left = |node: u32| before(node).filter(|_| !node.is_multiple_of(WIDTH)).map(|above| above - 1);
+    let after: Vec<Vec<u32>> =
+        (0..WIDTH * STEPS).map(|node| left(node).into_iter().chain(before(node)).collect()).collect();
+    let dealt = Branches::deal(after.iter().map(Vec::as_slice), 8);
+    assert_eq!(dealt.count(), 8);
+    // Cells lie 16 bytes apart, as the calling convention asks of an address; the last one stays zero.
+    let zero = WIDTH * STEPS;
+    let cells = rig.words(&vec![0; 4 * (zero as usize + 1)])?;
+    let cell = |node: u32| (at(&cells, u64::from(node) * 16), 4);
+    let (fill, add) = (rig.code(FILL)?, rig.code(ADD)?);
     let mut graph = rig.graph()?;
-    let mut nodes = Vec::new();
-    for (node, step) in (0..CHAINS * STEPS).map(|node| (node, node / CHAINS)) {
-        let params = push.params(&[whole(&logs[(node % CHAINS) as usize])], &[step.into()]);
-        let before: Vec<_> = dealt.after(node as usize).iter().map(|before| nodes[*before as usize]).collect();
-        nodes.push(rig.add_launch(&mut graph, &before, &push, [1; 3], &params)?);
+    let mut nodes: Vec<D::Node> = Vec::new();
+    for node in 0..zero {
+        let waits: Vec<D::Node> = dealt.after(node as usize).iter().map(|before| nodes[*before as usize]).collect();
+        let (code, params) = match before(node) {
+            None => (&fill, fill.params(&[cell(node)], &[1u32.into()])),
+            Some(above) => (&add, add.params(&[cell(above), cell(left(node).unwrap_or(zero)), cell(node)], &[])),
+        };
+        nodes.push(rig.add_launch(&mut graph, &waits, code, [1; 3], &params)?);
     }
     let exec = rig.exec(&graph)?;
     rig.run(&exec, &rig.a)?;
-    for log in &logs {
-        assert_eq!(rig.read(log)?[..=STEPS as usize], [&[STEPS], &*(0..STEPS).collect::<Vec<u32>>()].concat());
+    let mut expected = vec![1; WIDTH as usize];
+    let found = rig.read(&cells)?;
+    for row in found[..4 * zero as usize].chunks(4 * WIDTH as usize) {
+        assert_eq!(row.iter().step_by(4).copied().collect::<Vec<u32>>(), expected);
+        for index in (1..expected.len()).rev() {
+            expected[index] += expected[index - 1];
+        }
     }
     Ok(())
 }
