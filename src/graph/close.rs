@@ -61,16 +61,16 @@ impl<D: Driver> Closing<D> {
         false
     }
 
-    /// Whether no work is in flight; a lost device has none that could be waited for.
+    /// Whether no work is in flight. A lost device whose driver still answers may have some; one that does not has none that
+    /// could be waited for.
     fn is_done(&mut self) -> bool {
-        if self.shared.monitor().lost().is_some() {
-            return true;
-        }
         let Ok(_bound) = self.shared.bind() else { return self.shared.monitor().lost().is_some() };
         let ends = self.lanes.ends();
-        let passed = self.lanes.marks(&ends).and_then(|_| self.lanes.are_passed(&ends));
-        // A failure that is no loss is met again at the next look.
-        passed.unwrap_or(false) || self.shared.monitor().lost().is_some()
+        match self.lanes.marks(&ends).and_then(|_| self.lanes.are_passed(&ends)) {
+            Ok(passed) => passed,
+            // A failure that is no loss is met again at the next look.
+            Err(_) => self.shared.monitor().lost().is_some(),
+        }
     }
 
     fn destroy(mut self) {

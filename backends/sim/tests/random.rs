@@ -13,8 +13,8 @@ use graphreel_sim::{Completion, Failure, FaultPlan, FaultRule, Then, When};
 use oracle::{Plan, Program, run, shrink};
 
 /// Programs of each kind: enough for every run, and the full number.
-const SEEDS: u64 = 500;
-const SEEDS_THOROUGH: u64 = 25_000;
+const SEEDS: u64 = 2_000;
+const SEEDS_THOROUGH: u64 = 100_000;
 
 /// The seeds of a run: those asked for, or as many as the volume says.
 fn seeds() -> Vec<u64> {

@@ -13,7 +13,7 @@ use crate::{Env, kernels};
 /// device. The rounds are below 65,535, where a common software driver cuts a loop short.
 fn length(device: &Device) -> (usize, u32) {
     match device.info().kind {
-        DeviceKind::Simulated => (8, 100),
+        DeviceKind::Simulated => (8, 5_000),
         DeviceKind::Software => (8, 60_000),
         _ => (400, 60_000),
     }
