@@ -129,6 +129,11 @@ fn a_value_is_what_it_was_when_it_was_read() {
         &[51],
     );
     check("", "var m = mat2x2(1.0, 2.0, 3.0, f32(n)); m = m * m; out[0] = u32(m[0][1] + m[1][1]);", &[43]);
+    check(
+        "",
+        "var m = mat2x2(1.0, 2.0, f32(n), 4.0); m = transpose(m); out[0] = u32(m[0][1] * 10.0 + m[1][0]);",
+        &[52],
+    );
     check("", "var x = n; x = x * x + x; x = u32(-(-i32(x))); out[0] = x;", &[30]);
 }
 

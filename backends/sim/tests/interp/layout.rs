@@ -142,3 +142,16 @@ fn indexes_are_brought_into_range() {
     assert_eq!(rig.run().words(1)[0], 4543);
     assert_eq!(rig.words(0), [0, 0, 0, 2, 0, 1]);
 }
+
+#[test]
+fn a_buffer_may_be_larger_than_any_value() {
+    let rig = Rig::new(
+        "struct S { a: array<array<vec4<u32>, 1024>, 65536>, b: u32 }
+         @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+         @group(0) @binding(1) var<storage, read_write> huge: S;
+         @compute @workgroup_size(1) fn main() { x[0] = 1u; if x[0] == 0u { huge.a[x[0]][5].y = 1u; huge.b = huge.a[70][6].x; } }",
+    );
+    // The rest of it need not be there for what is wrong to be told.
+    let trap = rig.buffer(&[0]).buffer(&[0; 4]).try_run().unwrap_err();
+    assert!(trap.problem.contains("`huge` needs 1073741840 bytes, and 16 are bound"), "{trap}");
+}

@@ -189,7 +189,7 @@ impl<'m> Translator<'m> {
             let place =
                 if used[handle].is_empty() { GlobalPlace::Unused } else { self.place(variable, bindings, &mut lane) };
             if let GlobalPlace::Group(first) = place {
-                self.group = first + slots;
+                self.group = first.saturating_add(slots);
                 self.tables.group_ends.push((self.group, name));
             }
             if let GlobalPlace::Buffer(binding) = place {
@@ -208,7 +208,7 @@ impl<'m> Translator<'m> {
         match variable.space {
             AddressSpace::Private => {
                 let first = *lane;
-                *lane += self.layout.slots(variable.ty);
+                *lane = lane.saturating_add(self.layout.slots(variable.ty));
                 GlobalPlace::Lane(first)
             }
             AddressSpace::WorkGroup => GlobalPlace::Group(self.group),

@@ -1,0 +1,308 @@
+//! Random programs against a plain evaluation of the same text: values must be those of the moment they were read, whatever
+//! the translation leaves out or moves.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use fastrand::Rng;
+
+use crate::rig::Rig;
+
+/// An expression of `u32`.
+#[derive(Clone, Debug)]
+enum Expr {
+    Number(u32),
+    /// A variable or an earlier `let`.
+    Name(String),
+    Component(char),
+    Element(Box<Expr>),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// A function that changes the private variable and gives back its argument joined with it.
+    Touch(Box<Expr>),
+}
+
+#[derive(Clone, Debug)]
+enum Stmt {
+    Let(String, Expr),
+    /// The whole vector or array, read now and used later.
+    LetVector(String),
+    UseVector(String, char, String),
+    Set(String, Expr),
+    SetComponent(char, Expr),
+    SetElement(Expr, Expr),
+    AddElement(Expr, Expr),
+    Swizzle([char; 3]),
+    VectorSum(Expr),
+    Bump(String, Expr),
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// A loop of so many rounds, its counter's name, the body, and a round from which `continue` or `break` leaves early.
+    Loop(u32, String, Vec<Stmt>, Option<(u32, bool)>),
+    Switch(Expr, [Vec<Stmt>; 3]),
+}
+
+const VARIABLES: [&str; 4] = ["a", "b", "c", "g"];
+
+struct Writer {
+    random: Rng,
+    next: u32,
+}
+
+impl Writer {
+    fn expr(&mut self, depth: u32, lets: &[String]) -> Expr {
+        let leaf = depth == 0 || self.random.u32(0..4) == 0;
+        let sub = |this: &mut Self| Box::new(this.expr(depth - 1, lets));
+        match self.random.u32(0..if leaf { 4 } else { 9 }) {
+            0 => Expr::Number(self.random.u32(0..5)),
+            1 if !lets.is_empty() => Expr::Name(lets[self.random.usize(0..lets.len())].clone()),
+            2 => Expr::Component(self.component()),
+            0..=3 => Expr::Name(self.variable()),
+            4 => Expr::Element(sub(self)),
+            5 => Expr::Touch(sub(self)),
+            6 => Expr::Select(sub(self), sub(self), sub(self)),
+            _ => Expr::Binary(["+", "*", "^", "-"][self.random.usize(0..4)], sub(self), sub(self)),
+        }
+    }
+
+    fn component(&mut self) -> char {
+        ['x', 'y', 'z'][self.random.usize(0..3)]
+    }
+
+    fn variable(&mut self) -> String {
+        VARIABLES[self.random.usize(0..4)].to_owned()
+    }
+
+    fn name(&mut self) -> String {
+        self.next += 1;
+        format!("t{}", self.next)
+    }
+
+    fn block(&mut self, depth: u32, lets: &[String], vectors: &[String]) -> Vec<Stmt> {
+        let (mut lets, mut vectors) = (lets.to_vec(), vectors.to_vec());
+        (0..self.random.u32(2..7)).map(|_| self.stmt(depth, &mut lets, &mut vectors)).collect()
+    }
+
+    fn stmt(&mut self, depth: u32, lets: &mut Vec<String>, vectors: &mut Vec<String>) -> Stmt {
+        let inner = |this: &mut Self, lets: &[String], vectors: &[String]| this.block(depth - 1, lets, vectors);
+        match self.random.u32(0..if depth == 0 { 11 } else { 15 }) {
+            0 | 1 => {
+                let (value, name) = (self.expr(2, lets), self.name());
+                lets.push(name.clone());
+                Stmt::Let(name, value)
+            }
+            2 => {
+                let name = self.name();
+                vectors.push(name.clone());
+                Stmt::LetVector(name)
+            }
+            3 if !vectors.is_empty() => {
+                let from = vectors[self.random.usize(0..vectors.len())].clone();
+                Stmt::UseVector(self.variable(), self.component(), from)
+            }
+            4 => Stmt::SetComponent(self.component(), self.expr(2, lets)),
+            5 => Stmt::SetElement(self.expr(1, lets), self.expr(2, lets)),
+            6 => Stmt::AddElement(self.expr(1, lets), self.expr(2, lets)),
+            7 => Stmt::Swizzle(std::array::from_fn(|_| self.component())),
+            8 => Stmt::VectorSum(self.expr(1, lets)),
+            9 => Stmt::Bump(["a", "b", "c"][self.random.usize(0..3)].to_owned(), self.expr(2, lets)),
+            11 => Stmt::If(self.expr(2, lets), inner(self, lets, vectors), inner(self, lets, vectors)),
+            12 | 13 => {
+                let (rounds, counter) = (self.random.u32(1..4), self.name());
+                let leave = self.random.bool().then(|| (self.random.u32(0..3), self.random.bool()));
+                Stmt::Loop(rounds, counter, inner(self, lets, vectors), leave)
+            }
+            14 => Stmt::Switch(self.expr(2, lets), std::array::from_fn(|_| inner(self, lets, vectors))),
+            _ => Stmt::Set(self.variable(), self.expr(3, lets)),
+        }
+    }
+}
+
+fn text(expr: &Expr) -> String {
+    match expr {
+        Expr::Number(value) => format!("{value}u"),
+        Expr::Name(name) => name.clone(),
+        Expr::Component(component) => format!("v.{component}"),
+        Expr::Element(index) => format!("list[({}) % 4u]", text(index)),
+        Expr::Binary(op, left, right) => format!("({} {op} {})", text(left), text(right)),
+        Expr::Select(no, yes, test) => format!("select({}, {}, {} % 2u == 1u)", text(no), text(yes), text(test)),
+        Expr::Touch(value) => format!("touch({})", text(value)),
+    }
+}
+
+fn write(block: &[Stmt], to: &mut String) {
+    let inner = |block: &[Stmt]| {
+        let mut text = String::new();
+        write(block, &mut text);
+        text
+    };
+    for stmt in block {
+        let line = match stmt {
+            Stmt::Let(name, value) => format!("let {name} = {};", text(value)),
+            Stmt::LetVector(name) => format!("let {name} = v;"),
+            Stmt::UseVector(variable, component, from) => format!("{variable} = {from}.{component};"),
+            Stmt::Set(name, value) => format!("{name} = {};", text(value)),
+            Stmt::SetComponent(component, value) => format!("v.{component} = {};", text(value)),
+            Stmt::SetElement(index, value) => format!("list[({}) % 4u] = {};", text(index), text(value)),
+            Stmt::AddElement(index, value) => format!("list[({}) % 4u] += {};", text(index), text(value)),
+            Stmt::Swizzle([x, y, z]) => format!("v = v.{x}{y}{z};"),
+            Stmt::VectorSum(value) => format!("v = v + v.yzx * {};", text(value)),
+            Stmt::Bump(name, value) => format!("bump(&{name}, {});", text(value)),
+            Stmt::If(test, yes, no) => format!("if {} > 3u {{ {} }} else {{ {} }}", text(test), inner(yes), inner(no)),
+            Stmt::Loop(rounds, counter, body, leave) => {
+                let leave = leave.map_or(String::new(), |(round, is_break)| {
+                    format!("if {counter} == {round}u {{ {}; }}", if is_break { "break" } else { "continue" })
+                });
+                format!("for (var {counter} = 0u; {counter} < {rounds}u; {counter}++) {{ {leave} {} }}", inner(body))
+            }
+            Stmt::Switch(test, [zero, one, other]) => format!(
+                "switch ({}) % 3u {{ case 0u: {{ {} }} case 1u: {{ {} }} default: {{ {} }} }}",
+                text(test),
+                inner(zero),
+                inner(one),
+                inner(other)
+            ),
+        };
+        writeln!(to, "{line}").unwrap();
+    }
+}
+
+/// The state of a plain evaluation.
+#[derive(Default)]
+struct State {
+    names: HashMap<String, u32>,
+    vectors: HashMap<String, [u32; 3]>,
+    v: [u32; 3],
+    list: [u32; 4],
+}
+
+fn place(component: char) -> usize {
+    component as usize - 'x' as usize
+}
+
+impl State {
+    fn expr(&mut self, expr: &Expr) -> u32 {
+        match expr {
+            Expr::Number(value) => *value,
+            Expr::Name(name) => self.names[name],
+            Expr::Component(component) => self.v[place(*component)],
+            Expr::Element(index) => {
+                let index = self.expr(index) as usize % 4;
+                self.list[index]
+            }
+            Expr::Binary(op, left, right) => {
+                let (left, right) = (self.expr(left), self.expr(right));
+                match *op {
+                    "+" => left.wrapping_add(right),
+                    "*" => left.wrapping_mul(right),
+                    "-" => left.wrapping_sub(right),
+                    _ => left ^ right,
+                }
+            }
+            Expr::Select(no, yes, test) => {
+                let (no, yes, test) = (self.expr(no), self.expr(yes), self.expr(test));
+                if test % 2 == 1 { yes } else { no }
+            }
+            Expr::Touch(value) => {
+                let value = self.expr(value);
+                let g = self.names.get_mut("g").unwrap();
+                *g = g.wrapping_mul(3).wrapping_add(1);
+                value ^ *g
+            }
+        }
+    }
+
+    fn set(&mut self, name: &str, value: u32) {
+        self.names.insert(name.to_owned(), value);
+    }
+
+    fn block(&mut self, block: &[Stmt]) {
+        block.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let(name, value) | Stmt::Set(name, value) => {
+                let value = self.expr(value);
+                self.set(name, value);
+            }
+            Stmt::LetVector(name) => {
+                self.vectors.insert(name.clone(), self.v);
+            }
+            Stmt::UseVector(variable, component, from) => self.set(variable, self.vectors[from][place(*component)]),
+            Stmt::SetComponent(component, value) => self.v[place(*component)] = self.expr(value),
+            Stmt::SetElement(index, value) => {
+                let index = self.expr(index) as usize % 4;
+                self.list[index] = self.expr(value);
+            }
+            Stmt::AddElement(index, value) => {
+                let index = self.expr(index) as usize % 4;
+                // The sum's left side is read before its right side is computed.
+                let old = self.list[index];
+                self.list[index] = old.wrapping_add(self.expr(value));
+            }
+            Stmt::Swizzle(order) => self.v = order.map(|component| self.v[place(component)]),
+            Stmt::VectorSum(value) => {
+                let (v, by) = (self.v, self.expr(value));
+                self.v = std::array::from_fn(|k| v[k].wrapping_add(v[(k + 1) % 3].wrapping_mul(by)));
+            }
+            Stmt::Bump(name, value) => {
+                let by = self.expr(value);
+                let sum = self.names[name].wrapping_add(by) ^ self.names["g"];
+                self.set(name, sum);
+            }
+            Stmt::If(test, yes, no) => {
+                let side = if self.expr(test) > 3 { yes } else { no };
+                self.block(side);
+            }
+            Stmt::Loop(rounds, counter, body, leave) => {
+                for round in 0..*rounds {
+                    self.set(counter, round);
+                    match leave {
+                        Some((at, true)) if *at == round => break,
+                        Some((at, false)) if *at == round => continue,
+                        _ => self.block(body),
+                    }
+                }
+            }
+            Stmt::Switch(test, cases) => {
+                let case = self.expr(test) as usize % 3;
+                self.block(&cases[case]);
+            }
+        }
+    }
+}
+
+fn run(body: &str) -> Vec<u32> {
+    let rig = Rig::new(&*format!(
+        "@group(0) @binding(0) var<storage, read_write> out: array<u32, 11>;
+         var<private> g: u32;
+         fn touch(x: u32) -> u32 {{ g = g * 3u + 1u; return x ^ g; }}
+         fn bump(p: ptr<function, u32>, x: u32) {{ *p = (*p + x) ^ g; }}
+         @compute @workgroup_size(1) fn main() {{
+             var a = 1u; var b = 2u; var c = 3u; g = 4u;
+             var v = vec3(5u, 6u, 7u);
+             var list = array(8u, 9u, 10u, 11u);
+             {body}
+             out = array(a, b, c, g, v.x, v.y, v.z, list[0], list[1], list[2], list[3]);
+         }}"
+    ));
+    rig.buffer(&[0; 11]).run().words(0)
+}
+
+#[test]
+fn programs_do_what_they_say() {
+    for seed in 0..400 {
+        let mut writer = Writer { random: Rng::with_seed(seed), next: 0 };
+        let block = writer.block(3, &[], &[]);
+        let mut body = String::new();
+        write(&block, &mut body);
+        let mut state = State { v: [5, 6, 7], list: [8, 9, 10, 11], ..State::default() };
+        for (name, value) in VARIABLES.iter().zip(1..) {
+            state.set(name, value);
+        }
+        state.block(&block);
+        let [a, b, c, g] = VARIABLES.map(|name| state.names[name]);
+        let expected: Vec<u32> = [a, b, c, g].into_iter().chain(state.v).chain(state.list).collect();
+        assert_eq!(run(&body), expected, "seed {seed}:\n{body}");
+    }
+}
