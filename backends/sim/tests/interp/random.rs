@@ -56,7 +56,7 @@ impl Writer {
             0 => Expr::Number(self.random.u32(0..5)),
             1 if !lets.is_empty() => Expr::Name(lets[self.random.usize(0..lets.len())].clone()),
             2 => Expr::Component(self.component()),
-            0..=3 => Expr::Name(self.variable()),
+            1 | 3 => Expr::Name(self.variable()),
             4 => Expr::Element(sub(self)),
             5 => Expr::Touch(sub(self)),
             6 => Expr::Select(sub(self), sub(self), sub(self)),
