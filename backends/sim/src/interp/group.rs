@@ -67,7 +67,7 @@ impl<'a> Crew<'a> {
             slots,
             group: vec![0; code.group],
             progress: vec![Progress { state: State::Ended, steps: 0 }; if waits { invocations } else { 0 }],
-            watch: sanitize.then(|| Watch::new(setting.subgroup_size, invocations)),
+            watch: sanitize.then(|| Watch::new(setting.subgroup_size, invocations, code.group)),
         }
     }
 

@@ -91,9 +91,11 @@ pub struct Finding {
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
-    /// Two invocations of a workgroup touched the same bytes with no barrier between them, and one wrote.
+    /// Two invocations of a workgroup touched the same bytes with no barrier for that memory between them, and one wrote,
+    /// not both atomically.
     Race,
-    /// A barrier or subgroup operation that only some invocations reach.
+    /// A subgroup operation or subgroup barrier that only some invocations of a subgroup reach. A workgroup's barrier that
+    /// only some reach cannot be passed, and is a [`Trap`].
     Divergence,
     /// An index out of its range, which WGSL brings back into it.
     OutOfRange,

@@ -32,6 +32,10 @@ enum Stmt {
     SetComponent(char, Expr),
     SetElement(Expr, Expr),
     AddElement(Expr, Expr),
+    /// A pointer to a pair, kept, with its parts read and written through it.
+    Point(String, Expr),
+    ReadPair(String, char, String),
+    WritePair(String, char, Expr),
     Swizzle([char; 3]),
     VectorSum(Expr),
     Bump(String, Expr),
@@ -84,7 +88,10 @@ impl Writer {
 
     fn stmt(&mut self, depth: u32, lets: &mut Vec<String>, vectors: &mut Vec<String>) -> Stmt {
         let inner = |this: &mut Self, lets: &[String], vectors: &[String]| this.block(depth - 1, lets, vectors);
-        match self.random.u32(0..if depth == 0 { 11 } else { 15 }) {
+        let is_pointer = |name: &&String| name.starts_with('p');
+        let pointers: Vec<String> = vectors.iter().filter(is_pointer).cloned().collect();
+        let values: Vec<String> = vectors.iter().filter(|name| !is_pointer(name)).cloned().collect();
+        match self.random.u32(0..if depth == 0 { 15 } else { 19 }) {
             0 | 1 => {
                 let (value, name) = (self.expr(2, lets), self.name());
                 lets.push(name.clone());
@@ -95,8 +102,8 @@ impl Writer {
                 vectors.push(name.clone());
                 Stmt::LetVector(name)
             }
-            3 if !vectors.is_empty() => {
-                let from = vectors[self.random.usize(0..vectors.len())].clone();
+            3 if !values.is_empty() => {
+                let from = values[self.random.usize(0..values.len())].clone();
                 Stmt::UseVector(self.variable(), self.component(), from)
             }
             4 => Stmt::SetComponent(self.component(), self.expr(2, lets)),
@@ -105,13 +112,27 @@ impl Writer {
             7 => Stmt::Swizzle(std::array::from_fn(|_| self.component())),
             8 => Stmt::VectorSum(self.expr(1, lets)),
             9 => Stmt::Bump(["a", "b", "c"][self.random.usize(0..3)].to_owned(), self.expr(2, lets)),
-            11 => Stmt::If(self.expr(2, lets), inner(self, lets, vectors), inner(self, lets, vectors)),
-            12 | 13 => {
+            11 => {
+                let (name, index) = (format!("p{}", self.name()), self.expr(1, lets));
+                vectors.push(name.clone());
+                Stmt::Point(name, index)
+            }
+            12 | 13 if pointers.len() > 0 => {
+                let from = pointers[self.random.usize(0..pointers.len())].clone();
+                let part = ['x', 'y'][self.random.usize(0..2)];
+                if self.random.bool() {
+                    Stmt::ReadPair(self.variable(), part, from)
+                } else {
+                    Stmt::WritePair(from, part, self.expr(2, lets))
+                }
+            }
+            15 => Stmt::If(self.expr(2, lets), inner(self, lets, vectors), inner(self, lets, vectors)),
+            16 | 17 => {
                 let (rounds, counter) = (self.random.u32(1..4), self.name());
                 let leave = self.random.bool().then(|| (self.random.u32(0..3), self.random.bool()));
                 Stmt::Loop(rounds, counter, inner(self, lets, vectors), leave)
             }
-            14 => Stmt::Switch(self.expr(2, lets), std::array::from_fn(|_| inner(self, lets, vectors))),
+            18 => Stmt::Switch(self.expr(2, lets), std::array::from_fn(|_| inner(self, lets, vectors))),
             _ => Stmt::Set(self.variable(), self.expr(3, lets)),
         }
     }
@@ -144,6 +165,9 @@ fn write(block: &[Stmt], to: &mut String) {
             Stmt::SetComponent(component, value) => format!("v.{component} = {};", text(value)),
             Stmt::SetElement(index, value) => format!("list[({}) % 4u] = {};", text(index), text(value)),
             Stmt::AddElement(index, value) => format!("list[({}) % 4u] += {};", text(index), text(value)),
+            Stmt::Point(name, index) => format!("let {name} = &pairs[({}) % 3u];", text(index)),
+            Stmt::ReadPair(variable, part, from) => format!("{variable} = (*{from}).{part};"),
+            Stmt::WritePair(to, part, value) => format!("(*{to}).{part} = {};", text(value)),
             Stmt::Swizzle([x, y, z]) => format!("v = v.{x}{y}{z};"),
             Stmt::VectorSum(value) => format!("v = v + v.yzx * {};", text(value)),
             Stmt::Bump(name, value) => format!("bump(&{name}, {});", text(value)),
@@ -173,6 +197,8 @@ struct State {
     vectors: HashMap<String, [u32; 3]>,
     v: [u32; 3],
     list: [u32; 4],
+    pairs: [[u32; 2]; 3],
+    pointers: HashMap<String, usize>,
 }
 
 fn place(component: char) -> usize {
@@ -240,6 +266,16 @@ impl State {
                 let old = self.list[index];
                 self.list[index] = old.wrapping_add(self.expr(value));
             }
+            Stmt::Point(name, index) => {
+                let index = self.expr(index) as usize % 3;
+                self.pointers.insert(name.clone(), index);
+            }
+            Stmt::ReadPair(variable, part, from) => {
+                self.set(variable, self.pairs[self.pointers[from]][place(*part)]);
+            }
+            Stmt::WritePair(to, part, value) => {
+                self.pairs[self.pointers[to]][place(*part)] = self.expr(value);
+            }
             Stmt::Swizzle(order) => self.v = order.map(|component| self.v[place(component)]),
             Stmt::VectorSum(value) => {
                 let (v, by) = (self.v, self.expr(value));
@@ -272,26 +308,41 @@ impl State {
     }
 }
 
-fn run(body: &str) -> Vec<u32> {
+/// Where the array and the pairs are: the same program over every kind of memory.
+const SPACES: [&str; 4] = ["", "var<private> ", "var<workgroup> ", "@group(0) @binding(1) var<storage, read_write> "];
+
+fn run(body: &str, space: &str) -> Vec<u32> {
+    let memory = "list: array<u32, 4>, pairs: array<vec2<u32>, 3>";
+    let (outside, inside) = match space {
+        "" => (String::new(), "var m: M;".to_owned()),
+        space => (format!("{space} m: M;"), String::new()),
+    };
+    let body = body.replace("list[", "m.list[").replace("pairs[", "m.pairs[");
     let rig = Rig::new(&*format!(
-        "@group(0) @binding(0) var<storage, read_write> out: array<u32, 11>;
+        "struct M {{ {memory} }}
+         {outside}
+         @group(0) @binding(0) var<storage, read_write> out: array<u32, 17>;
          var<private> g: u32;
          fn touch(x: u32) -> u32 {{ g = g * 3u + 1u; return x ^ g; }}
          fn bump(p: ptr<function, u32>, x: u32) {{ *p = (*p + x) ^ g; }}
          @compute @workgroup_size(1) fn main() {{
+             {inside}
              var a = 1u; var b = 2u; var c = 3u; g = 4u;
              var v = vec3(5u, 6u, 7u);
-             var list = array(8u, 9u, 10u, 11u);
+             m.list = array(8u, 9u, 10u, 11u);
              {body}
-             out = array(a, b, c, g, v.x, v.y, v.z, list[0], list[1], list[2], list[3]);
+             out = array(a, b, c, g, v.x, v.y, v.z, m.list[0], m.list[1], m.list[2], m.list[3],
+                 m.pairs[0].x, m.pairs[0].y, m.pairs[1].x, m.pairs[1].y, m.pairs[2].x, m.pairs[2].y);
          }}"
     ));
-    rig.buffer(&[0; 11]).run().words(0)
+    let rig = rig.buffer(&[0; 17]);
+    let rig = if space.contains("storage") { rig.buffer(&[0; 10]) } else { rig };
+    rig.run().words(0)
 }
 
 #[test]
 fn programs_do_what_they_say() {
-    for seed in 0..400 {
+    for seed in 0..600 {
         let mut writer = Writer { random: Rng::with_seed(seed), next: 0 };
         let block = writer.block(3, &[], &[]);
         let mut body = String::new();
@@ -302,7 +353,9 @@ fn programs_do_what_they_say() {
         }
         state.block(&block);
         let [a, b, c, g] = VARIABLES.map(|name| state.names[name]);
-        let expected: Vec<u32> = [a, b, c, g].into_iter().chain(state.v).chain(state.list).collect();
-        assert_eq!(run(&body), expected, "seed {seed}:\n{body}");
+        let memory = state.list.into_iter().chain(state.pairs.into_iter().flatten());
+        let expected: Vec<u32> = [a, b, c, g].into_iter().chain(state.v).chain(memory).collect();
+        let space = SPACES[seed as usize % 4];
+        assert_eq!(run(&body, space), expected, "seed {seed}, {space}:\n{body}");
     }
 }
