@@ -117,7 +117,7 @@ impl Writer {
                 vectors.push(name.clone());
                 Stmt::Point(name, index)
             }
-            12 | 13 if pointers.len() > 0 => {
+            12 | 13 if !pointers.is_empty() => {
                 let from = pointers[self.random.usize(0..pointers.len())].clone();
                 let part = ['x', 'y'][self.random.usize(0..2)];
                 if self.random.bool() {

@@ -14,14 +14,14 @@ mod statement;
 mod value;
 
 use naga::valid::ModuleInfo;
-use naga::{AddressSpace, BuiltIn, Expression, Function, GlobalVariable, Handle, Module};
+use naga::{AddressSpace, Expression, Function, GlobalVariable, Handle, Module};
 
 use self::body::Body;
 use self::lines::Lines;
 use super::constant::{Constants, Kept, Known, evaluate};
 use super::inst::Inst;
 use super::layout::Layout;
-use super::program::{Code, Tables};
+use super::program::{Code, Given, Tables};
 use super::refusal::{Refusal, unsupported};
 
 /// The most slots of an invocation, and of a workgroup: half a gigabyte is not what a kernel meant.
@@ -234,7 +234,7 @@ impl<'m> Translator<'m> {
         u32::try_from(self.tables.names.len() - 1).expect("a text has fewer names")
     }
 
-    fn finish(mut self, start: usize, top: u32, builtins: Vec<(BuiltIn, u32)>) -> Result<Code, Refusal> {
+    fn finish(mut self, start: usize, top: u32, builtins: Vec<(Given, u32)>) -> Result<Code, Refusal> {
         if top > SLOTS_MAX {
             return Err(unsupported(format!("{top} scalars of variables and values at once")));
         }
