@@ -311,33 +311,49 @@ impl State {
 /// Where the array and the pairs are: the same program over every kind of memory.
 const SPACES: [&str; 4] = ["", "var<private> ", "var<workgroup> ", "@group(0) @binding(1) var<storage, read_write> "];
 
-fn run(body: &str, space: &str) -> Vec<u32> {
-    let memory = "list: array<u32, 4>, pairs: array<vec2<u32>, 3>";
+/// Run a body in three invocations, which begin with an `a` of 1 to 3: the words of each.
+fn run(body: &str, space: &str) -> Vec<Vec<u32>> {
     let (outside, inside) = match space {
         "" => (String::new(), "var m: M;".to_owned()),
         space => (format!("{space} m: M;"), String::new()),
     };
     let body = body.replace("list[", "m.list[").replace("pairs[", "m.pairs[");
+    let alone = space.contains("workgroup") || space.contains("storage");
+    let size = if alone { 1 } else { 3 };
     let rig = Rig::new(&*format!(
-        "struct M {{ {memory} }}
+        "struct M {{ list: array<u32, 4>, pairs: array<vec2<u32>, 3> }}
          {outside}
-         @group(0) @binding(0) var<storage, read_write> out: array<u32, 17>;
+         @group(0) @binding(0) var<storage, read_write> out: array<array<u32, 17>>;
          var<private> g: u32;
          fn touch(x: u32) -> u32 {{ g = g * 3u + 1u; return x ^ g; }}
          fn bump(p: ptr<function, u32>, x: u32) {{ *p = (*p + x) ^ g; }}
-         @compute @workgroup_size(1) fn main() {{
+         @compute @workgroup_size({size}) fn main(@builtin(local_invocation_index) lane: u32) {{
              {inside}
-             var a = 1u; var b = 2u; var c = 3u; g = 4u;
+             var a = lane + 1u; var b = 2u; var c = 3u; g = 4u;
              var v = vec3(5u, 6u, 7u);
              m.list = array(8u, 9u, 10u, 11u);
              {body}
-             out = array(a, b, c, g, v.x, v.y, v.z, m.list[0], m.list[1], m.list[2], m.list[3],
+             out[lane] = array(a, b, c, g, v.x, v.y, v.z, m.list[0], m.list[1], m.list[2], m.list[3],
                  m.pairs[0].x, m.pairs[0].y, m.pairs[1].x, m.pairs[1].y, m.pairs[2].x, m.pairs[2].y);
          }}"
     ));
-    let rig = rig.buffer(&[0; 17]);
+    let rig = rig.buffer(&vec![0; 17 * size]);
     let rig = if space.contains("storage") { rig.buffer(&[0; 10]) } else { rig };
-    rig.run().words(0)
+    rig.run().words(0).chunks(17).map(<[u32]>::to_vec).collect()
+}
+
+/// What a body leaves behind when `a` is 1, 2, 3.
+fn evaluated(block: &[Stmt]) -> Vec<Vec<u32>> {
+    let words = (1..=3).map(|a| {
+        let mut state = State { v: [5, 6, 7], list: [8, 9, 10, 11], ..State::default() };
+        for (name, value) in VARIABLES.iter().zip([a, 2, 3, 4]) {
+            state.set(name, value);
+        }
+        state.block(block);
+        let memory = state.list.into_iter().chain(state.pairs.into_iter().flatten());
+        VARIABLES.map(|name| state.names[name]).into_iter().chain(state.v).chain(memory).collect()
+    });
+    words.collect()
 }
 
 #[test]
@@ -347,15 +363,26 @@ fn programs_do_what_they_say() {
         let block = writer.block(3, &[], &[]);
         let mut body = String::new();
         write(&block, &mut body);
-        let mut state = State { v: [5, 6, 7], list: [8, 9, 10, 11], ..State::default() };
-        for (name, value) in VARIABLES.iter().zip(1..) {
-            state.set(name, value);
-        }
-        state.block(&block);
-        let [a, b, c, g] = VARIABLES.map(|name| state.names[name]);
-        let memory = state.list.into_iter().chain(state.pairs.into_iter().flatten());
-        let expected: Vec<u32> = [a, b, c, g].into_iter().chain(state.v).chain(memory).collect();
         let space = SPACES[seed as usize % 4];
-        assert_eq!(run(&body, space), expected, "seed {seed}, {space}:\n{body}");
+        let (got, expected) = (run(&body, space), evaluated(&block));
+        assert_eq!(got, expected[..got.len()], "seed {seed}, {space}:\n{body}");
+    }
+}
+
+/// The same with waits between the outermost statements, which change nothing.
+#[test]
+fn an_invocation_that_waits_goes_on_as_it_was() {
+    let waits =
+        ["workgroupBarrier();", "b = subgroupShuffle(b, lane);", "storageBarrier();", "v = subgroupShuffle(v, lane);"];
+    for seed in 1000..1300 {
+        let mut writer = Writer { random: Rng::with_seed(seed), next: 0 };
+        let block = writer.block(3, &[], &[]);
+        let mut body = String::new();
+        for (stmt, wait) in block.iter().zip(waits.iter().cycle()) {
+            write(std::slice::from_ref(stmt), &mut body);
+            body.push_str(wait);
+        }
+        let space = SPACES[seed as usize % 2];
+        assert_eq!(run(&body, space), evaluated(&block), "seed {seed}, {space}:\n{body}");
     }
 }
