@@ -155,3 +155,19 @@ fn a_buffer_may_be_larger_than_any_value() {
     let trap = rig.buffer(&[0]).buffer(&[0; 4]).try_run().unwrap_err();
     assert!(trap.problem.contains("`huge` needs 1073741840 bytes, and 16 are bound"), "{trap}");
 }
+
+#[test]
+fn indexes_of_every_width() {
+    let rig = Rig::new(
+        "enable wgpu_int16;
+         @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+         @compute @workgroup_size(1) fn main() {
+             let n = x[0];
+             x[u64(n) + 0x100000000lu] = 1u;
+             x[i64(n) - 5li] += 2u;
+             x[i16(n) + i16(n)] = 3u;
+             x[u16(n)] = array(4u, 5u, 6u)[i16(n)];
+         }",
+    );
+    assert_eq!(rig.buffer(&[1, 0, 0, 0]).run().words(0), [1, 5, 3, 3]);
+}
