@@ -1,9 +1,7 @@
 //! Runs the invocations of a workgroup: each until it ends or waits, then those that wait for one another together.
 
-use naga::BuiltIn;
-
 use super::inst::{Lane, Stop};
-use super::program::{Code, Wait};
+use super::program::{Code, Given, Wait};
 use super::subgroup::{Exchange, Meeting, Members};
 use super::view::Bound;
 use super::watch::Watch;
@@ -67,7 +65,7 @@ impl<'a> Crew<'a> {
             slots,
             group: vec![0; code.group],
             progress: vec![Progress { state: State::Ended, steps: 0 }; if waits { invocations } else { 0 }],
-            watch: sanitize.then(|| Watch::new(setting.subgroup_size, invocations)),
+            watch: sanitize.then(|| Watch::new(setting.subgroup_size, invocations, code.group)),
         }
     }
 
@@ -244,31 +242,25 @@ fn places(size: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
 fn introduce(setting: &Setting<'_>, slots: &mut [u64], workgroup: [u32; 3], local: [u32; 3], index: usize) {
     let (index, size) = (index as u64, setting.size);
     let subgroup_size = u64::from(setting.subgroup_size);
-    let invocations: u64 = size.iter().map(|side| u64::from(*side)).product();
-    for (builtin, slot) in &setting.code.builtins {
-        let three = match builtin {
-            BuiltIn::GlobalInvocationId => {
-                std::array::from_fn(|k| workgroup[k].wrapping_mul(size[k]).wrapping_add(local[k]))
+    for (given, slot) in &setting.code.builtins {
+        let slots = &mut slots[*slot as usize..];
+        let mut three = |values: [u32; 3]| slots.iter_mut().zip(values).for_each(|(to, value)| *to = u64::from(value));
+        match given {
+            Given::GlobalId => {
+                three(std::array::from_fn(|k| workgroup[k].wrapping_mul(size[k]).wrapping_add(local[k])));
             }
-            BuiltIn::LocalInvocationId => local,
-            BuiltIn::WorkGroupId => workgroup,
-            BuiltIn::NumWorkGroups => setting.groups,
-            BuiltIn::WorkGroupSize => size,
-            _ => {
-                slots[*slot as usize] = match builtin {
-                    BuiltIn::LocalInvocationIndex => index,
-                    BuiltIn::SubgroupSize => subgroup_size,
-                    BuiltIn::SubgroupInvocationId => index % subgroup_size,
-                    BuiltIn::SubgroupId => index / subgroup_size,
-                    BuiltIn::NumSubgroups => invocations.div_ceil(subgroup_size),
-                    // The validator lets a compute entry point take no other.
-                    _ => 0,
-                };
-                continue;
+            Given::LocalId => three(local),
+            Given::WorkgroupId => three(workgroup),
+            Given::WorkgroupSize => three(size),
+            Given::Workgroups => three(setting.groups),
+            Given::LocalIndex => slots[0] = index,
+            Given::SubgroupSize => slots[0] = subgroup_size,
+            Given::SubgroupLane => slots[0] = index % subgroup_size,
+            Given::SubgroupId => slots[0] = index / subgroup_size,
+            Given::Subgroups => {
+                let invocations: u64 = size.iter().map(|side| u64::from(*side)).product();
+                slots[0] = invocations.div_ceil(subgroup_size);
             }
-        };
-        for (k, value) in three.into_iter().enumerate() {
-            slots[*slot as usize + k] = u64::from(value);
         }
     }
 }

@@ -6,8 +6,8 @@ use naga::{ArraySize, Handle, Module, Scalar, Type, TypeInner, VectorSize};
 use super::kind::Kind;
 use super::refusal::{Refusal, unsupported};
 
-/// The most slots of one type: far above what WGSL lets a shader use, far below what overflows.
-const SLOTS_MAX: u64 = 1 << 24;
+/// As many slots as more than any value may have: the size in slots of types that only buffers are large enough for.
+const SLOTS_LIMIT: u64 = 1 << 30;
 
 /// Slots of each type of a module.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl<'m> Layout<'m> {
         Ok(layout)
     }
 
-    /// Slots of a type. A runtime-sized array has those of one element, since no value has its type.
+    /// Slots of a type, at most [`SLOTS_LIMIT`]: no value has so many. A runtime-sized array has those of one element, since no value has its type.
     pub(super) fn slots(&self, ty: Handle<Type>) -> u32 {
         self.slots[ty.index()]
     }
@@ -116,10 +116,7 @@ impl<'m> Layout<'m> {
                 return Err(unsupported("a type that is no number, vector, matrix, array or struct"));
             }
         };
-        if slots > SLOTS_MAX {
-            return Err(unsupported(format!("a type of {slots} scalars; the simulator takes {SLOTS_MAX}")));
-        }
-        Ok(u32::try_from(slots).expect("bounded above"))
+        Ok(u32::try_from(slots.min(SLOTS_LIMIT)).expect("bounded here"))
     }
 
     /// Where the scalars of a type lie in a buffer.
@@ -174,12 +171,15 @@ impl<'m> Layout<'m> {
     /// A member or a constant element of a type.
     pub(super) fn part(&self, inner: &TypeInner, index: u32) -> Option<Part> {
         if let TypeInner::Struct { members, .. } = inner {
-            let before = members.iter().take(index as usize).map(|member| self.slots(member.ty)).sum();
+            let before = members.iter().take(index as usize).map(|member| self.slots(member.ty));
+            let before = before.fold(0, u32::saturating_add);
             let member = members.get(index as usize)?;
             return Some(Part { slots: before, bytes: member.offset, len: self.slots(member.ty) });
         }
         let elements = self.elements(inner)?;
-        Some(Part { slots: index * elements.slots, bytes: index * elements.bytes, len: elements.slots })
+        // Slots are not counted where they are too many: such a value is only in a buffer.
+        let slots = index.saturating_mul(elements.slots);
+        Some(Part { slots, bytes: index * elements.bytes, len: elements.slots })
     }
 }
 

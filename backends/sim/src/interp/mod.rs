@@ -24,8 +24,8 @@ use self::program::Code;
 use self::refusal::Refusal;
 use crate::memory::Memory;
 
-/// The most scalars that the variables and values of a workgroup's invocations may be: 512 MiB of them.
-const WORKGROUP_SLOTS_MAX: u64 = 1 << 26;
+/// The most scalars that the variables and values of a workgroup's invocations may be: 256 MiB of them.
+const WORKGROUP_SLOTS_MAX: u64 = 1 << 25;
 
 /// An entry point, ready to run.
 #[derive(Debug)]
@@ -91,9 +91,11 @@ pub struct Finding {
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
-    /// Two invocations of a workgroup touched the same bytes with no barrier between them, and one wrote.
+    /// Two invocations of a workgroup touched the same bytes with no barrier for that memory between them, and one wrote,
+    /// not both atomically.
     Race,
-    /// A barrier or subgroup operation that only some invocations reach.
+    /// A subgroup operation or subgroup barrier that only some invocations of a subgroup reach. A workgroup's barrier that
+    /// only some reach cannot be passed, and is a [`Trap`].
     Divergence,
     /// An index out of its range, which WGSL brings back into it.
     OutOfRange,
@@ -157,7 +159,9 @@ fn translated(lowered: &Lowered, wgsl: &str, options: ProgramOptions) -> Result<
     let bindings: Vec<_> = reflection.bindings.iter().map(|binding| (binding.group, binding.binding)).collect();
     let code = translate::translate(module, &info, wgsl, &bindings)?;
     let invocations: u64 = reflection.workgroup_size.iter().map(|side| u64::from(*side)).product();
-    if invocations.saturating_mul(code.slots as u64) > WORKGROUP_SLOTS_MAX {
+    // Where none waits for another, all use the same slots.
+    let at_once = if code.tables.waits.is_empty() { 1 } else { invocations };
+    if at_once.saturating_mul(code.slots as u64) > WORKGROUP_SLOTS_MAX || invocations > WORKGROUP_SLOTS_MAX {
         return Err(refusal::unsupported(format!(
             "workgroups of {invocations} invocations with {} scalars each",
             code.slots

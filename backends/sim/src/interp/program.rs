@@ -64,5 +64,39 @@ pub(super) struct Code {
     /// Slots of workgroup memory.
     pub(super) group: usize,
     /// The builtins that the entry point takes, and the first slot of each.
-    pub(super) builtins: Vec<(BuiltIn, u32)>,
+    pub(super) builtins: Vec<(Given, u32)>,
+}
+
+/// What an invocation can be told of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    GlobalId,
+    LocalId,
+    LocalIndex,
+    WorkgroupId,
+    WorkgroupSize,
+    Workgroups,
+    SubgroupSize,
+    SubgroupLane,
+    SubgroupId,
+    Subgroups,
+}
+
+impl Given {
+    /// The builtins of compute entry points; the validator lets them take no other.
+    pub(super) fn of(builtin: BuiltIn) -> Option<Self> {
+        Some(match builtin {
+            BuiltIn::GlobalInvocationId => Self::GlobalId,
+            BuiltIn::LocalInvocationId => Self::LocalId,
+            BuiltIn::LocalInvocationIndex => Self::LocalIndex,
+            BuiltIn::WorkGroupId => Self::WorkgroupId,
+            BuiltIn::WorkGroupSize => Self::WorkgroupSize,
+            BuiltIn::NumWorkGroups => Self::Workgroups,
+            BuiltIn::SubgroupSize => Self::SubgroupSize,
+            BuiltIn::SubgroupInvocationId => Self::SubgroupLane,
+            BuiltIn::SubgroupId => Self::SubgroupId,
+            BuiltIn::NumSubgroups => Self::Subgroups,
+            _ => return None,
+        })
+    }
 }

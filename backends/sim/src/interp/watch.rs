@@ -1,6 +1,7 @@
 //! The sanitizer: which invocation touched which bytes since the last barrier, and what was found.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use super::program::Tables;
@@ -41,11 +42,35 @@ struct Seen {
     subgroup_barriers: u32,
 }
 
+/// Spreads addresses over a table. They are this process's own, so nobody chooses them to collide.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+}
+
 /// What was last seen of one place: a write, and reads by up to two invocations, which are enough to show a third any race.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     write: Option<Seen>,
     reads: [Option<Seen>; 2],
+}
+
+impl Cell {
+    fn is_empty(&self) -> bool {
+        self.write.is_none() && self.reads[0].is_none()
+    }
 }
 
 /// Watches the invocations of one worker, a workgroup at a time.
@@ -60,8 +85,10 @@ pub(super) struct Watch {
     /// Barriers that each subgroup has passed.
     subgroup_barriers: Vec<u32>,
     /// Two bytes each, by their address in this process.
-    buffers: HashMap<u64, Cell>,
-    group: HashMap<usize, Cell>,
+    buffers: HashMap<u64, Cell, BuildHasherDefault<Spread>>,
+    /// Workgroup memory, slot by slot, and which slots hold anything.
+    group: Vec<Cell>,
+    touched: Vec<usize>,
     found: Found,
 }
 
@@ -72,15 +99,16 @@ type Place = (FindingKind, u32, u32);
 pub(super) type Found = BTreeMap<Place, (u64, Finding)>;
 
 impl Watch {
-    pub(super) fn new(subgroup_size: u32, invocations: usize) -> Self {
+    pub(super) fn new(subgroup_size: u32, invocations: usize, group: usize) -> Self {
         Self {
             workgroup: [0; 3],
             number: 0,
             lane: 0,
             subgroup_size,
             subgroup_barriers: vec![0; invocations.div_ceil(subgroup_size as usize)],
-            buffers: HashMap::new(),
-            group: HashMap::new(),
+            buffers: HashMap::default(),
+            group: vec![Cell::default(); group],
+            touched: Vec::new(),
             found: BTreeMap::new(),
         }
     }
@@ -97,7 +125,9 @@ impl Watch {
             self.buffers.clear();
         }
         if workgroup {
-            self.group.clear();
+            for slot in self.touched.drain(..) {
+                self.group[slot] = Cell::default();
+            }
         }
     }
 
@@ -126,10 +156,12 @@ impl Watch {
     /// Slots of workgroup memory are touched.
     pub(super) fn group(&mut self, tables: &Tables, pc: usize, slot: usize, count: usize, touch: Touch) {
         for slot in slot..slot + count {
-            let (mut cell, seen) =
-                (self.group.get(&slot).copied().unwrap_or_default(), self.seen(touch, tables.line(pc)));
+            let (mut cell, seen) = (self.group[slot], self.seen(touch, tables.line(pc)));
+            if cell.is_empty() {
+                self.touched.push(slot);
+            }
             let other = self.check(&mut cell, seen);
-            self.group.insert(slot, cell);
+            self.group[slot] = cell;
             if let Some(other) = other {
                 let name = tables.group_ends.iter().find(|(end, _)| slot < *end as usize).map_or(0, |(_, name)| *name);
                 self.race(tables, name, "workgroup variable", (seen, other));

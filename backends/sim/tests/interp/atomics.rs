@@ -132,3 +132,16 @@ fn a_workgroup_may_wait_for_those_before_it() {
         .collect();
     assert_eq!(rig.run().words(0), expected);
 }
+
+#[test]
+fn neighbours_in_a_word_do_not_overwrite_one_another() {
+    let rig = Rig::new(
+        "enable f16;
+         @group(0) @binding(0) var<storage, read_write> out: array<f16>;
+         @compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) {
+             for (var k = 0u; k < 4u; k++) { out[id.x] += 1h; }
+         }",
+    );
+    let rig = rig.buffer(&[0; 2000]).groups(4000, 1, 1).threads(4);
+    assert_eq!(rig.run().words(0), [0x4400_4400; 2000]);
+}

@@ -1,5 +1,7 @@
 //! Operators, conversions and constructors: one line of WGSL each, computed when the kernel runs and not before.
 
+use graphreel::kernel::Wgsl;
+
 use crate::rig::{Rig, evaluate};
 
 const MIN: u32 = 0x8000_0000;
@@ -154,4 +156,39 @@ fn constants_large_and_small() {
          }}"
     ));
     assert_eq!(rig.buffer(&[9; 5]).run().words(0), [81, 82 + 9801, 7, 3, 324 + 9801]);
+}
+
+#[test]
+fn overrides_and_folded_constants() {
+    let source = Wgsl::new(
+        "override N: u32 = 4u;
+         override SCALE: f32 = 0.5;
+         override M = N * 2u;
+         const PAIR = vec2(3u, 4u).yx;
+         const MORE = PAIR * 2u + vec2(1u);
+         const LIST = array(vec2(1u, 2u), PAIR, MORE);
+         const PICKED = LIST[2].y;
+         struct S { a: u32, b: array<vec2<u32>, 2> }
+         const NESTED = S(7u, array(MORE, PAIR));
+         var<private> p: vec2<u32> = vec2(N, M);
+         var<private> q: S = NESTED;
+         var<workgroup> w: array<atomic<u32>, M>;
+         @group(0) @binding(0) var<storage, read_write> out: array<u32>;
+         @compute @workgroup_size(N) fn main(@builtin(local_invocation_index) i: u32) {
+             var start = N + 1u;
+             atomicAdd(&w[i % 2u], start);
+             workgroupBarrier();
+             if i == N - 1u {
+                 out[0] = atomicLoad(&w[0]) * 100u + atomicLoad(&w[1]);
+                 out[1] = p.x * 10u + p.y;
+                 out[2] = PICKED * 10u + LIST[i - 2u].x;
+                 out[3] = q.b[i - 2u].x + q.a + NESTED.b[0].y;
+                 out[4] = u32(SCALE * 10.0);
+             }
+         }",
+    );
+    let run = |source: Wgsl| Rig::new(source).buffer(&[0; 5]).run().words(0);
+    assert_eq!(run(source.clone()), [1010, 48, 74, 4 + 7 + 7, 5]);
+    let changed = source.constant("N", 3.0).constant("SCALE", 2.0);
+    assert_eq!(run(changed), [804, 36, 71, 23, 20]);
 }

@@ -142,3 +142,32 @@ fn indexes_are_brought_into_range() {
     assert_eq!(rig.run().words(1)[0], 4543);
     assert_eq!(rig.words(0), [0, 0, 0, 2, 0, 1]);
 }
+
+#[test]
+fn a_buffer_may_be_larger_than_any_value() {
+    let rig = Rig::new(
+        "struct S { a: array<array<vec4<u32>, 1024>, 65536>, b: u32 }
+         @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+         @group(0) @binding(1) var<storage, read_write> huge: S;
+         @compute @workgroup_size(1) fn main() { x[0] = 1u; if x[0] == 0u { huge.a[x[0]][5].y = 1u; huge.b = huge.a[70][6].x; } }",
+    );
+    // The rest of it need not be there for what is wrong to be told.
+    let trap = rig.buffer(&[0]).buffer(&[0; 4]).try_run().unwrap_err();
+    assert!(trap.problem.contains("`huge` needs 1073741840 bytes, and 16 are bound"), "{trap}");
+}
+
+#[test]
+fn indexes_of_every_width() {
+    let rig = Rig::new(
+        "enable wgpu_int16;
+         @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+         @compute @workgroup_size(1) fn main() {
+             let n = x[0];
+             x[u64(n) + 0x100000000lu] = 1u;
+             x[i64(n) - 5li] += 2u;
+             x[i16(n) + i16(n)] = 3u;
+             x[u16(n)] = array(4u, 5u, 6u)[i16(n)];
+         }",
+    );
+    assert_eq!(rig.buffer(&[1, 0, 0, 0]).run().words(0), [1, 5, 3, 3]);
+}

@@ -8,6 +8,7 @@ mod expressions;
 mod layout;
 mod limits;
 mod math;
+mod random;
 mod rig;
 mod sanitizer;
 mod shaders;

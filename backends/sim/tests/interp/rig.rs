@@ -103,6 +103,14 @@ impl Rig {
         self
     }
 
+    /// Run it under the sanitizer, which must find nothing.
+    pub(crate) fn clean(&self) -> &Self {
+        let rig = self.try_run().unwrap_or_else(|trap| panic!("{trap}"));
+        assert!(self.sanitize, "a run that is clean is a sanitized one");
+        assert_eq!(rig.findings, []);
+        self
+    }
+
     pub(crate) fn words(&self, buffer: usize) -> Vec<u32> {
         self.buffers[buffer].words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
     }

@@ -8,27 +8,37 @@ use graphreel_sim::interp::{Program, ProgramOptions};
 
 use crate::rig::Rig;
 
+/// The shortest of a few runs: other work on the machine only makes them longer.
+fn shortest(rig: &Rig) -> f64 {
+    let runs = (0..5).map(|_| {
+        let start = Instant::now();
+        rig.run();
+        start.elapsed().as_secs_f64()
+    });
+    runs.fold(f64::INFINITY, f64::min)
+}
+
 #[test]
 fn a_core_does_millions_of_operations_a_second() {
     // Six operations a round: shift and xor, three times.
-    let (lanes, rounds) = (4096u32, 400u32);
+    let (lanes, rounds) = (4096u32, 200u32);
     let rig = Rig::new(shaders::SPIN).buffer(&vec![0; lanes as usize]).groups(lanes / 256, 1, 1).scalar(rounds);
-    let start = Instant::now();
-    rig.run();
-    let spent = start.elapsed();
-    let rate = f64::from(lanes) * f64::from(rounds) * 6.0 / spent.as_secs_f64();
+    let rate = f64::from(lanes) * f64::from(rounds) * 6.0 / shortest(&rig);
     println!("spin: {rate:.3e} operations/s");
     assert!(rate > 1e6, "{rate}");
 
-    let n = 128u32;
+    let n = 96u32;
     let cells = vec![1.0; (n * n) as usize];
     let rig = Rig::new(shaders::MATMUL).floats(&cells).floats(&cells).floats(&cells);
     let rig = rig.scalar(n).scalar(n).scalar(n).groups(n / 16, n / 16, 1);
-    let start = Instant::now();
-    rig.run();
-    let rate = 2.0 * f64::from(n).powi(3) / start.elapsed().as_secs_f64();
+    let rate = 2.0 * f64::from(n).powi(3) / shortest(&rig);
     println!("matmul: {rate:.3e} operations/s");
     assert!(rate > 1e6, "{rate}");
+
+    let n = 1 << 16;
+    let rig =
+        Rig::new(shaders::SAXPY).floats(&vec![1.0; n]).floats(&vec![1.0; n]).groups(n as u32 / 256, 1, 1).scalar(0);
+    println!("saxpy: {:.3e} elements/s", n as f64 / shortest(&rig));
 }
 
 #[test]

@@ -22,4 +22,4 @@ pub(super) use geometry::{TRANSPOSE, dot, geometry, matrix_product, square};
 pub(super) use number::Number;
 pub(super) use packing::{packed_dot, packing, unpacking};
 pub(super) use select::{SELECT_WHOLE, relational, select_each};
-pub(super) use unary::{clamp, plain_binary, plain_unary, unary};
+pub(super) use unary::{clamp, index, plain_binary, plain_unary, unary};

@@ -36,3 +36,12 @@ pub(in crate::interp) fn plain_binary(fun: MathFunction, kind: Kind) -> Option<E
 pub(in crate::interp) fn clamp(kind: Kind) -> Option<Each> {
     numbers!(kind, T => each3!(|a: T, low: T, high: T| a.greatest(low).least(high)))
 }
+
+/// An index of another width as a `u32`: what does not fit is out of every range, and stays so.
+pub(in crate::interp) fn index(kind: Kind) -> Option<Each> {
+    match kind {
+        Kind::I16 => Some(each1!(|a: i16| i32::from(a) as u32)),
+        Kind::I64 | Kind::U64 => Some(each1!(|a: u64| u32::try_from(a).unwrap_or(u32::MAX))),
+        _ => None,
+    }
+}

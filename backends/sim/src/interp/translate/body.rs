@@ -259,9 +259,18 @@ impl<'t, 'm> Body<'t, 'm> {
         self.last = Some(LastValue { pc, dst: inst.dst, len: 1, made: Made::Any });
     }
 
-    /// Whether a pointer is for one access alone.
+    /// Whether a pointer is for one access alone, and so is the index that it was made with.
     pub(super) fn is_used_once(&self, pointer: Handle<Expression>) -> bool {
-        self.info[pointer].ref_count == 1
+        let mut pointer = pointer;
+        loop {
+            if self.info[pointer].ref_count != 1 {
+                return false;
+            }
+            match self.function.expressions[pointer] {
+                Expression::AccessIndex { base, .. } => pointer = base,
+                _ => return true,
+            }
+        }
     }
 
     /// Where the next instruction will be: somewhere else leads there too.

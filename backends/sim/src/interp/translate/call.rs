@@ -12,9 +12,13 @@ use crate::interp::constant::Kept;
 use crate::interp::control;
 use crate::interp::inst::Inst;
 use crate::interp::ops::{self, Join};
-use crate::interp::program::Wait;
+use crate::interp::program::{Given, Wait};
 use crate::interp::refusal::{Refusal, unsupported};
 use crate::interp::subgroup::{Exchange, From, Meeting, Scan};
+
+fn given(builtin: BuiltIn) -> Result<Given, Refusal> {
+    Given::of(builtin).ok_or_else(|| unsupported("a builtin that no compute entry point takes"))
+}
 
 /// The functions that a block calls.
 fn calls(block: &Block, found: &mut Vec<Handle<Function>>) {
@@ -50,17 +54,17 @@ impl Body<'_, '_> {
     pub(super) fn entry(
         mut self,
         inits: &[(Handle<GlobalVariable>, Kept)],
-    ) -> Result<(u32, Vec<(BuiltIn, u32)>), Refusal> {
+    ) -> Result<(u32, Vec<(Given, u32)>), Refusal> {
         let mut builtins = Vec::new();
         let function = self.function;
         for (argument, slot) in function.arguments.iter().zip(self.arguments.clone()) {
             if let Some(Binding::BuiltIn(builtin)) = argument.binding {
-                builtins.push((builtin, slot));
+                builtins.push((given(builtin)?, slot));
             } else if let TypeInner::Struct { members, .. } = &self.t.module.types[argument.ty].inner {
                 let mut slot = slot;
                 for member in members {
                     if let Some(Binding::BuiltIn(builtin)) = member.binding {
-                        builtins.push((builtin, slot));
+                        builtins.push((given(builtin)?, slot));
                     }
                     slot += self.t.layout.slots(member.ty);
                 }

@@ -252,11 +252,11 @@ impl Body<'_, '_> {
         let count = elements.count.ok_or_else(|| unsupported("a runtime-sized array as a value"))?;
         let n = elements.slots;
         if let Value::Table(b) = self.values[base.index()] {
-            let (a, c) = (self.slot(index)?, self.temp(1)?);
+            let (a, c) = (self.index(index)?, self.temp(1)?);
             self.index_inst(Inst { dst: c, a, b: count, c: 0, n, m: 0, run: access::INDEX }, false, 0);
             return self.whole_of(handle, Inst { dst: 0, a: 0, b, c, n, m: 0, run: access::TABLE });
         }
-        let (from, a) = (self.slot(base)?, self.slot(index)?);
+        let (from, a) = (self.slot(base)?, self.index(index)?);
         if n == 1 {
             self.whole_of(handle, Inst { dst: 0, a, b: count, c: 0, n, m: from, run: access::LANE_LOAD_AT })?;
             self.name_index(0);

@@ -63,33 +63,18 @@ impl Body<'_, '_> {
             M::Abs | M::Sign => self.each(handle, ops::plain_unary(fun, kind), arguments),
             M::Min | M::Max => self.each(handle, ops::plain_binary(fun, kind), arguments),
             M::Clamp => self.each(handle, ops::clamp(kind), arguments),
-            M::Saturate
-            | M::Radians
-            | M::Degrees
-            | M::Ceil
-            | M::Floor
-            | M::Round
-            | M::Trunc
-            | M::Fract
-            | M::Exp
-            | M::Exp2
-            | M::Log
-            | M::Log2
-            | M::Sqrt
-            | M::InverseSqrt
-            | M::QuantizeToF16
-            | M::Cos
-            | M::Cosh
-            | M::Sin
-            | M::Sinh
-            | M::Tan
-            | M::Tanh
-            | M::Acos
-            | M::Asin
-            | M::Atan
-            | M::Asinh
-            | M::Acosh
-            | M::Atanh => self.each(handle, ops::float_unary(fun, kind), arguments),
+            M::Saturate | M::Radians | M::Degrees | M::Ceil | M::Floor | M::Round | M::Trunc | M::Fract => {
+                self.each(handle, ops::float_unary(fun, kind), arguments)
+            }
+            M::Exp | M::Exp2 | M::Log | M::Log2 | M::Sqrt | M::InverseSqrt | M::QuantizeToF16 => {
+                self.each(handle, ops::float_unary(fun, kind), arguments)
+            }
+            M::Cos | M::Cosh | M::Sin | M::Sinh | M::Tan | M::Tanh => {
+                self.each(handle, ops::float_unary(fun, kind), arguments)
+            }
+            M::Acos | M::Asin | M::Atan | M::Asinh | M::Acosh | M::Atanh => {
+                self.each(handle, ops::float_unary(fun, kind), arguments)
+            }
             M::Atan2 | M::Pow | M::Step => self.each(handle, ops::float_binary(fun, kind), arguments),
             M::Fma | M::Mix | M::SmoothStep => self.each(handle, ops::float_ternary(fun, kind), arguments),
             M::Ldexp => self.each(handle, ops::ldexp(kind), arguments),

@@ -14,14 +14,14 @@ mod statement;
 mod value;
 
 use naga::valid::ModuleInfo;
-use naga::{AddressSpace, BuiltIn, Expression, Function, GlobalVariable, Handle, Module};
+use naga::{AddressSpace, Expression, Function, GlobalVariable, Handle, Module};
 
 use self::body::Body;
 use self::lines::Lines;
 use super::constant::{Constants, Kept, Known, evaluate};
 use super::inst::Inst;
 use super::layout::Layout;
-use super::program::{Code, Tables};
+use super::program::{Code, Given, Tables};
 use super::refusal::{Refusal, unsupported};
 
 /// The most slots of an invocation, and of a workgroup: half a gigabyte is not what a kernel meant.
@@ -189,7 +189,7 @@ impl<'m> Translator<'m> {
             let place =
                 if used[handle].is_empty() { GlobalPlace::Unused } else { self.place(variable, bindings, &mut lane) };
             if let GlobalPlace::Group(first) = place {
-                self.group = first + slots;
+                self.group = first.saturating_add(slots);
                 self.tables.group_ends.push((self.group, name));
             }
             if let GlobalPlace::Buffer(binding) = place {
@@ -208,7 +208,7 @@ impl<'m> Translator<'m> {
         match variable.space {
             AddressSpace::Private => {
                 let first = *lane;
-                *lane += self.layout.slots(variable.ty);
+                *lane = lane.saturating_add(self.layout.slots(variable.ty));
                 GlobalPlace::Lane(first)
             }
             AddressSpace::WorkGroup => GlobalPlace::Group(self.group),
@@ -234,7 +234,7 @@ impl<'m> Translator<'m> {
         u32::try_from(self.tables.names.len() - 1).expect("a text has fewer names")
     }
 
-    fn finish(mut self, start: usize, top: u32, builtins: Vec<(BuiltIn, u32)>) -> Result<Code, Refusal> {
+    fn finish(mut self, start: usize, top: u32, builtins: Vec<(Given, u32)>) -> Result<Code, Refusal> {
         if top > SLOTS_MAX {
             return Err(unsupported(format!("{top} scalars of variables and values at once")));
         }

@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::interp::access;
 use crate::interp::inst::Inst;
 use crate::interp::layout::Elements;
+use crate::interp::ops;
 use crate::interp::refusal::{Refusal, unsupported};
 
 /// Which memory a pointer is into.
@@ -90,13 +91,22 @@ impl Body<'_, '_> {
         let pointee = self.pointee(base).ok_or_else(|| unsupported("an element of what is no pointer"))?;
         let elements =
             self.t.layout.elements(&pointee).ok_or_else(|| unsupported("an element of a type without any"))?;
-        let index = self.slot(index)?;
+        let index = self.index(index)?;
         let Some(count) = elements.count else { return self.runtime_element(place, elements, index) };
         let stride = if matches!(place.space, Space::Buffer(_)) { elements.bytes } else { elements.slots };
         let dst = self.temp(1)?;
         let inst = Inst { dst, a: index, b: count, c: place.dynamic, n: stride, m: 0, run: access::INDEX };
         self.index_inst(inst, false, place.name);
         Ok(Value::Place(Place { dynamic: dst, ..place }))
+    }
+
+    /// The slot of an index, as a `u32`.
+    pub(super) fn index(&mut self, index: Handle<Expression>) -> Result<u32, Refusal> {
+        let (kind, slot) = (self.kind_of(index)?, self.slot(index)?);
+        let Some(each) = ops::index(kind) else { return Ok(slot) };
+        let dst = self.temp(1)?;
+        self.value_inst(Inst { dst, a: slot, b: 0, c: 0, n: 1, m: 0, run: each.of(1) }, 1);
+        Ok(dst)
     }
 
     fn runtime_element(&mut self, place: Place, elements: Elements, index: u32) -> Result<Value, Refusal> {
