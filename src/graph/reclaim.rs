@@ -32,11 +32,12 @@ struct Entry<D: Driver> {
 pub(super) struct Reclaim<D: Driver> {
     shared: Arc<Shared<D>>,
     entries: VecDeque<Entry<D>>,
+    windows: usize,
 }
 
 impl<D: Driver> Reclaim<D> {
     pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
-        Self { shared, entries: VecDeque::new() }
+        Self { shared, entries: VecDeque::new(), windows: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -64,12 +65,25 @@ impl<D: Driver> Reclaim<D> {
         }
     }
 
-    /// Destroy what can be by now.
+    /// A window opens: nothing is destroyed before as many have closed.
+    pub(super) const fn hold(&mut self) {
+        self.windows += 1;
+    }
+
+    /// A window is closed.
+    pub(super) const fn let_go(&mut self) {
+        self.windows = self.windows.saturating_sub(1);
+    }
+
+    /// Destroy what can be by now; nothing while a window records.
     ///
     /// # Errors
     ///
     /// The device's loss, found by asking.
     pub(super) fn collect(&mut self, lanes: &mut Lanes<D>) -> Result<()> {
+        if self.windows > 0 {
+            return Ok(());
+        }
         for _ in 0..self.entries.len() {
             let Some(entry) = self.entries.pop_front() else { break };
             match lanes.are_passed(&entry.needs) {

@@ -185,9 +185,6 @@ impl<D: Driver> HardwareServer<D> {
     /// Destroy what was dropped and is not used any more. Not while a window records (C-58).
     pub(super) fn collect(&mut self) -> Result<()> {
         self.take_dropped();
-        if !self.windows.is_empty() {
-            return Ok(());
-        }
         self.reclaim.adopt_orphans(&mut self.lanes);
         if self.reclaim.is_empty() {
             return Ok(());

@@ -303,6 +303,7 @@ impl<D: Driver> WindowHost for HardwareServer<D> {
         let gate = Gate { closed: self.shared.gate(), opener: thread::current().id(), owner, slot };
         let window = OpenWindow { tier, host: PinnedBytes::default(), nodes: Vec::new(), before, gate };
         self.windows.insert(slot, window);
+        self.reclaim.hold();
         Ok(())
     }
 
@@ -310,6 +311,7 @@ impl<D: Driver> WindowHost for HardwareServer<D> {
         let window = self.windows.remove(&slot);
         let window = window.ok_or_else(|| ServerError::graph_state("the window was not open at the driver"))?;
         self.deferred.push((slot, window.gate));
+        self.reclaim.let_go();
         let captured = (window.tier == Tier::Captured).then(|| self.close_capture(slot)).transpose();
         // Whatever came to the side stream meanwhile is before what the slot does next.
         if let (Some(main), Some(side)) = (self.lanes.existing(Role::Main(slot)), self.lanes.existing(Role::Side(slot)))
