@@ -50,14 +50,15 @@ pub(crate) struct CheckArgs {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// `auto` for the best device, `all` for one of each backend, or backends by name
+    /// `auto` for the best device, or the simulator where there is none; `all` for one of each backend, the simulator
+    /// included; or backends by name
     #[arg(long, value_name = "auto|all|NAME,..", value_delimiter = ',', default_value = "auto")]
     pub(crate) backend: Vec<String>,
     /// What to run
     #[arg(long, value_enum, value_name = "NAME,..", value_delimiter = ',', default_value = "all")]
     pub(crate) workload: Vec<WorkloadArg>,
-    /// Sizes of the graphs, in nodes; `digits` has its own
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000",
+    /// Sizes of the graphs, in nodes; `digits` has its own. By default 1,10,100,1000, and 1,10,100 on the simulator
+    #[arg(long, value_name = "N,..", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: Vec<u32>,
     /// Measure each figure this many times; by default 30, and fewer for long runs
@@ -66,6 +67,9 @@ pub(crate) struct BenchArgs {
     /// Run graphs in this tier and no other: captured, built, native, re-encoded or eager
     #[arg(long, value_name = "T", value_parser = tier)]
     pub(crate) tier: Option<Tier>,
+    /// Run each once on the simulator and look for races, divergent barriers and indices out of range; nothing is timed
+    #[arg(long, conflicts_with = "replays")]
+    pub(crate) sanitize: bool,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,

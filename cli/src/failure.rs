@@ -61,6 +61,9 @@ pub(crate) enum Failure {
         /// All rows.
         rows: usize,
     },
+    /// The sanitizer found something.
+    #[error("the sanitizer found {0} fault{s} in the kernels", s = if *.0 == 1 { "" } else { "s" })]
+    Findings(usize),
     /// Backends whose device is there and does not open, of all that were to run.
     #[error("a device of {names} does not open; {failed} of {rows} rows of the others failed")]
     Backends {

@@ -10,6 +10,7 @@ mod digits;
 mod failure;
 mod logging;
 mod output;
+mod simulated;
 
 use std::process::ExitCode;
 

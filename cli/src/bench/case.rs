@@ -10,6 +10,10 @@ use crate::args::{BenchArgs, WorkloadArg};
 use crate::digits::{self, Batches};
 use crate::failure::Failure;
 
+/// Sizes unless the caller names some.
+const NODES: [u32; 4] = [1, 10, 100, 1000];
+/// On the simulator, whose interpreter takes seconds for what a device does in milliseconds.
+const NODES_SIMULATED: [u32; 3] = [1, 10, 100];
 /// A GPU-bound node takes at least this long beyond the launch of a small one.
 const NODE_MICROS_MIN: u128 = 150;
 /// No device needs more steps for that.
@@ -29,17 +33,19 @@ pub(crate) struct Work {
 }
 
 impl Case {
-    /// Every case that the arguments ask for, each once.
-    pub(crate) fn all(args: &BenchArgs) -> Vec<Self> {
+    /// Every case that the arguments ask for, each once. `simulated` where they will run on the simulator.
+    pub(crate) fn all(args: &BenchArgs, simulated: bool) -> Vec<Self> {
         use WorkloadArg::{All, Chain, Diamond, Digits, Fanout, GpuBound, Independent};
         let mut cases = Vec::new();
+        let default = if simulated { &NODES_SIMULATED[..] } else { &NODES[..] };
+        let nodes = if args.nodes.is_empty() { default } else { &args.nodes };
         for asked in &args.workload {
             let workloads = match asked {
                 All => vec![Chain, Independent, Fanout, Diamond, GpuBound, Digits],
                 one => vec![*one],
             };
             for workload in workloads {
-                let sizes = if workload == Digits { &[0][..] } else { &args.nodes };
+                let sizes = if workload == Digits { &[0][..] } else { nodes };
                 cases.extend(sizes.iter().map(|nodes| Self { workload, nodes: *nodes }));
             }
         }
@@ -127,7 +133,7 @@ mod tests {
     fn cases(line: &[&str]) -> Vec<Case> {
         let cli = Cli::try_parse_from(["graphreel", "bench"].iter().chain(line)).expect("valid");
         let Command::Bench(args) = cli.command else { panic!("bench was asked for") };
-        Case::all(&args)
+        Case::all(&args, false)
     }
 
     #[test]
