@@ -64,11 +64,7 @@ pub(crate) fn built() -> Vec<&'static str> {
 }
 
 fn is_built(name: &str) -> bool {
-    match name {
-        "wgpu" => cfg!(feature = "wgpu"),
-        "sim" => cfg!(feature = "sim"),
-        _ => false,
-    }
+    (name == "wgpu" && cfg!(feature = "wgpu")) || (name == "sim" && cfg!(feature = "sim"))
 }
 
 /// The devices of a backend, best first; none for one that is not in this build.

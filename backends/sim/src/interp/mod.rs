@@ -1,14 +1,38 @@
 //! Runs one compute entry point on the processor: naga's IR translated once to a flat program, executed for each invocation.
 
-use graphreel::error::InvalidKernel;
-use graphreel::kernel::{KernelSource, Reflection};
+mod access;
+mod constant;
+mod control;
+mod dispatch;
+mod group;
+mod inst;
+mod kind;
+mod layout;
+mod ops;
+mod program;
+mod refusal;
+mod subgroup;
+mod translate;
+mod view;
+mod watch;
 
+use graphreel::error::{InvalidKernel, KernelProblem};
+use graphreel::kernel::{KernelSource, Lowered, Lowering, Reflection, Scalars, StorageAccessAs, lower};
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+
+use self::program::Code;
+use self::refusal::Refusal;
 use crate::memory::Memory;
+
+/// The most scalars that the variables and values of a workgroup's invocations may be: 512 MiB of them.
+const WORKGROUP_SLOTS_MAX: u64 = 1 << 26;
 
 /// An entry point, ready to run.
 #[derive(Debug)]
 pub struct Program {
     reflection: Reflection,
+    options: ProgramOptions,
+    code: Code,
 }
 
 /// How a program is made.
@@ -94,8 +118,16 @@ impl Program {
     ///
     /// [`InvalidKernel`] with the place in the source.
     pub fn new(source: &KernelSource, options: ProgramOptions) -> Result<Self, InvalidKernel> {
-        let _ = options;
-        Ok(Self { reflection: graphreel::kernel::reflect(source)? })
+        let lowering =
+            Lowering { scalars: Scalars::Immediate, storage: StorageAccessAs::Declared, uniform_as_storage: false };
+        let lowered = lower(source, lowering)?;
+        let kernel = lowered.reflection.entry.to_string();
+        let refused = |text| InvalidKernel { kernel: Some(kernel), problem: KernelProblem::Unsupported(text) };
+        match translated(&lowered, &source.wgsl, options) {
+            Ok(code) => Ok(Self { reflection: lowered.reflection, options, code }),
+            Err(Refusal { text, line: 0 }) => Err(refused(format!("the simulator does not run {text}"))),
+            Err(Refusal { text, line }) => Err(refused(format!("the simulator does not run {text} (line {line})"))),
+        }
     }
 
     /// What it takes.
@@ -109,8 +141,27 @@ impl Program {
     ///
     /// [`Trap`] for an invocation that passes `steps_max`, a barrier that can never be passed, or arguments that do not fit.
     pub fn run(&self, dispatch: &Dispatch<'_>) -> Result<RunReport, Trap> {
-        let _ = dispatch;
-        let problem = "there is no interpreter yet".to_owned();
-        Err(Trap { kernel: self.reflection.entry.to_string(), line: 0, problem })
+        dispatch::run(self, dispatch)
     }
+}
+
+fn translated(lowered: &Lowered, wgsl: &str, options: ProgramOptions) -> Result<Code, Refusal> {
+    let size = options.subgroup_size;
+    if !size.is_power_of_two() || size > 128 {
+        return Err(refusal::unsupported(format!("subgroups of {size}; take a power of two from 1 to 128")));
+    }
+    let (module, reflection) = (&lowered.module, &lowered.reflection);
+    let valid = Validator::new(ValidationFlags::all(), Capabilities::all()).validate(module);
+    let info =
+        valid.map_err(|error| refusal::unsupported(format!("what the validator refuses: {}", error.as_inner())))?;
+    let bindings: Vec<_> = reflection.bindings.iter().map(|binding| (binding.group, binding.binding)).collect();
+    let code = translate::translate(module, &info, wgsl, &bindings)?;
+    let invocations: u64 = reflection.workgroup_size.iter().map(|side| u64::from(*side)).product();
+    if invocations.saturating_mul(code.slots as u64) > WORKGROUP_SLOTS_MAX {
+        return Err(refusal::unsupported(format!(
+            "workgroups of {invocations} invocations with {} scalars each",
+            code.slots
+        )));
+    }
+    Ok(code)
 }

@@ -1,0 +1,44 @@
+//! Instructions that choose which comes next.
+
+use super::inst::{Run, STOP, Stop};
+
+/// Go on at `b`.
+pub(super) const JUMP: Run = |_, inst, _| inst.b as usize;
+
+/// Go on at `b` if the slot `a` is false.
+pub(super) const JUMP_FALSE: Run = |lane, inst, pc| if lane.get::<bool>(inst.a) { pc + 1 } else { inst.b as usize };
+
+/// Go on at `b` if the slot `a` is true.
+pub(super) const JUMP_TRUE: Run = |lane, inst, pc| if lane.get::<bool>(inst.a) { inst.b as usize } else { pc + 1 };
+
+/// Go on at `b` if the slot `a` is the number `c`.
+pub(super) const JUMP_EQUAL: Run =
+    |lane, inst, pc| if lane.get::<u32>(inst.a) == inst.c { inst.b as usize } else { pc + 1 };
+
+/// Go back to `b`, for `n` steps.
+pub(super) const BACK: Run = |lane, inst, pc| lane.pay(inst.n, pc, inst.b as usize);
+
+/// Go back to `b`, for `n` steps, if the slot `a` is false.
+pub(super) const BACK_FALSE: Run =
+    |lane, inst, pc| if lane.get::<bool>(inst.a) { pc + 1 } else { lane.pay(inst.n, pc, inst.b as usize) };
+
+/// Call the function at `b`, for `n` steps; where to go on is kept in slot `a`.
+pub(super) const CALL: Run = |lane, inst, pc| {
+    lane.set(inst.a, pc as u64 + 1);
+    lane.pay(inst.n, pc, inst.b as usize)
+};
+
+/// Go on where the caller said in slot `a`.
+pub(super) const RETURN: Run = |lane, inst, _| lane.get::<u64>(inst.a) as usize;
+
+/// The invocation ends.
+pub(super) const END: Run = |lane, _, _| {
+    lane.stop = Stop::Ended;
+    STOP
+};
+
+/// Wait for other invocations: `a` is what for.
+pub(super) const WAIT: Run = |lane, _, pc| {
+    lane.stop = Stop::Waits(pc);
+    STOP
+};

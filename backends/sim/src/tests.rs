@@ -1,0 +1,6 @@
+//! The driver as a caller sees it: each mode of completion, each rule, each fault.
+
+mod completion;
+mod fault;
+mod misuse;
+mod rig;

@@ -1,0 +1,113 @@
+//! Runs a kernel over words and gives the words back.
+
+use graphreel::kernel::KernelSource;
+use graphreel::sync::atomic::Ordering;
+use graphreel_sim::interp::{Dispatch, Program, ProgramOptions, RunReport, Trap, View};
+use graphreel_sim::memory::Memory;
+
+/// A kernel, its buffers and how it is run.
+pub(crate) struct Rig {
+    pub(crate) program: Program,
+    pub(crate) buffers: Vec<Memory>,
+    /// Bytes bound of each buffer, where not all are.
+    pub(crate) bytes: Vec<Option<u64>>,
+    pub(crate) scalars: Vec<u8>,
+    pub(crate) groups: [u32; 3],
+    pub(crate) steps_max: u64,
+    pub(crate) sanitize: bool,
+    pub(crate) threads: usize,
+}
+
+/// A memory that holds words.
+pub(crate) fn memory(words: &[u32]) -> Memory {
+    let memory = Memory::new(words.len() as u64 * 4, 0);
+    memory.words().iter().zip(words).for_each(|(to, word)| to.store(*word, Ordering::Relaxed));
+    memory
+}
+
+impl Rig {
+    pub(crate) fn new(source: impl Into<KernelSource>) -> Self {
+        Self::with_subgroups(source, 32)
+    }
+
+    pub(crate) fn with_subgroups(source: impl Into<KernelSource>, subgroup_size: u32) -> Self {
+        let program = Program::new(&source.into(), ProgramOptions { subgroup_size });
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        Self {
+            program,
+            buffers: Vec::new(),
+            bytes: Vec::new(),
+            scalars: Vec::new(),
+            groups: [1; 3],
+            steps_max: 1 << 32,
+            sanitize: false,
+            threads: 1,
+        }
+    }
+
+    /// The next buffer, in order of group and binding.
+    pub(crate) fn buffer(mut self, words: &[u32]) -> Self {
+        self.buffers.push(memory(words));
+        self.bytes.push(None);
+        self
+    }
+
+    pub(crate) fn floats(self, values: &[f32]) -> Self {
+        self.buffer(&values.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+    }
+
+    /// The next word of the scalars.
+    pub(crate) fn scalar(mut self, word: u32) -> Self {
+        self.scalars.extend(word.to_le_bytes());
+        self
+    }
+
+    pub(crate) fn groups(mut self, x: u32, y: u32, z: u32) -> Self {
+        self.groups = [x, y, z];
+        self
+    }
+
+    pub(crate) fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    pub(crate) fn sanitized(mut self) -> Self {
+        self.sanitize = true;
+        self
+    }
+
+    pub(crate) fn steps(mut self, steps_max: u64) -> Self {
+        self.steps_max = steps_max;
+        self
+    }
+
+    pub(crate) fn try_run(&self) -> Result<RunReport, Trap> {
+        let views = self.buffers.iter().zip(&self.bytes).map(|(memory, bytes)| View {
+            memory,
+            start: 0,
+            bytes: bytes.unwrap_or(memory.words().len() as u64 * 4),
+        });
+        self.program.run(&Dispatch {
+            groups: self.groups,
+            scalars: &self.scalars,
+            buffers: &views.collect::<Vec<_>>(),
+            steps_max: self.steps_max,
+            sanitize: self.sanitize,
+            threads: self.threads,
+        })
+    }
+
+    pub(crate) fn run(&self) -> &Self {
+        self.try_run().unwrap_or_else(|trap| panic!("{trap}"));
+        self
+    }
+
+    pub(crate) fn words(&self, buffer: usize) -> Vec<u32> {
+        self.buffers[buffer].words().iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    pub(crate) fn read_floats(&self, buffer: usize) -> Vec<f32> {
+        self.words(buffer).into_iter().map(f32::from_bits).collect()
+    }
+}
