@@ -155,6 +155,11 @@ impl<D: Driver> HardwareServer<D> {
         Ok(bound)
     }
 
+    /// As [`HardwareServer::enter`] for what may be a part of the window that `stream` records: refused, it is missing (C-30).
+    fn enter_or_doom(&mut self, stream: StreamId) -> Result<Bound<D>> {
+        self.enter().inspect_err(|error| self.book.doom(stream, error.clone()))
+    }
+
     /// As [`HardwareServer::enter`] for a call that closes a window: it has to move on even where the thread cannot be bound.
     fn enter_closing(&mut self) -> Result<Option<Bound<D>>> {
         match self.enter() {
@@ -319,7 +324,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn alloc(&mut self, stream: StreamId, bytes: u64, account: &Account) -> Result<Handle> {
-        let _bound = self.enter()?;
+        let _bound = self.enter_or_doom(stream)?;
         let made = if bytes == 0 {
             Err(ServerError::InvalidSize { bytes, problem: "a buffer has at least one byte".into() })
         } else {
@@ -350,7 +355,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn submit(&mut self, stream: StreamId, op: Op) -> Result<()> {
-        let _bound = self.enter()?;
+        let _bound = self.enter_or_doom(stream)?;
         if let Err(error) = check(&op, &self.caps, self.info.id) {
             self.book.doom(stream, error.clone());
             return Err(error);

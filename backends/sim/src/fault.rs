@@ -36,6 +36,15 @@ pub enum When {
         /// Which occurrence.
         nth: u64,
     },
+    /// The first call of one name after an occurrence of another: what a server does next about it.
+    NextAfter {
+        /// The method that fails.
+        call: &'static str,
+        /// The method that comes before it.
+        after: &'static str,
+        /// Which occurrence of that one.
+        nth: u64,
+    },
     /// Any call, or any of one name, with this probability.
     Chance {
         /// The method; `None` for every call.
@@ -129,13 +138,15 @@ pub(crate) struct Armed {
     rng: fastrand::Rng,
     calls: u64,
     names: BTreeMap<&'static str, u64>,
+    /// Rules of the kind `NextAfter` whose first call has come.
+    awaited: Vec<usize>,
     runs: BTreeMap<RunKind, u64>,
 }
 
 impl Armed {
     pub(crate) fn new(plan: FaultPlan) -> Self {
         let rng = fastrand::Rng::with_seed(plan.seed);
-        Self { plan, rng, calls: 0, names: BTreeMap::new(), runs: BTreeMap::new() }
+        Self { plan, rng, calls: 0, names: BTreeMap::new(), awaited: Vec::new(), runs: BTreeMap::new() }
     }
 
     /// What happens to this call.
@@ -149,10 +160,23 @@ impl Armed {
         let occurrence = *counted;
         *counted += 1;
         let mut found = None;
-        for rule in &self.plan.rules {
+        for (number, rule) in self.plan.rules.iter().enumerate() {
             let fits = match rule.when {
                 When::Call(at) => at == index,
                 When::Nth { call: name, nth } => name == call && nth == occurrence,
+                When::NextAfter { call: name, after, nth } => {
+                    if after == call && nth == occurrence {
+                        self.awaited.push(number);
+                    }
+                    let awaited = self.awaited.iter().position(|awaited| *awaited == number);
+                    match awaited.filter(|_| name == call) {
+                        Some(index) => {
+                            self.awaited.swap_remove(index);
+                            true
+                        }
+                        None => false,
+                    }
+                }
                 // Drawn for every call that it is about, so that other rules do not shift the draws.
                 When::Chance { call: name, probability } => {
                     name.is_none_or(|name| name == call) && self.rng.f64() < probability

@@ -1,0 +1,96 @@
+//! The conformance suite on the simulator: on both tiers of hardware graphs and on the eager one, on a driver that lacks
+//! what drivers may lack, and with work completed in any legal order.
+
+use graphreel::error::Result;
+use graphreel::recording::Tier;
+use graphreel::{Config, Device};
+use graphreel_sim::{Completion, Failure, FaultPlan, Probe, SimOptions, SimServer, Then, When};
+use graphreel_testkit::{Expect, Faults, Fixture, Opened};
+
+/// Seed of the runs in which work completes in any legal order.
+const SEED: u64 = 0x5eed;
+
+/// A simulator whose captures use `tier`, unless the test wants other tiers.
+fn open(options: SimOptions, config: Config, tier: Tier) -> Opened {
+    let asked: Result<Vec<Tier>> = config.allowed_tiers();
+    let tiers = if config.tiers == Tier::ALL && asked.is_ok() { vec![tier] } else { config.tiers.clone() };
+    let config = Config { tiers, ..config };
+    let server = graphreel_sim::open(options, config.clone()).expect("a simulator opens");
+    Opened::Ready(Device::new(Box::new(server), config))
+}
+
+fn expect(_test: &str) -> Expect {
+    Expect::Pass
+}
+
+/// Faults by the driver's own plan.
+struct Injection;
+
+impl Injection {
+    fn probe(device: &Device) -> Probe {
+        let probe = device.with_server(|server: &mut SimServer| server.driver().probe());
+        probe.expect("the device is a simulator")
+    }
+
+    /// What a graph's replay begins with.
+    fn first_call(device: &Device) -> &'static str {
+        if device.caps().tiers.first() == Some(&Tier::Eager) { "launch" } else { "exec_launch" }
+    }
+}
+
+impl Faults for Injection {
+    fn refuse_replays(&self, device: &Device, times: u32) {
+        let mut plan = FaultPlan::default();
+        for nth in 0..times.into() {
+            plan = plan.and(When::Nth { call: Self::first_call(device), nth }, Then::Before(Failure::REFUSED));
+        }
+        Self::probe(device).arm(plan);
+    }
+
+    fn fault_replays(&self, device: &Device, times: u32) {
+        // Enqueued, and then the event that should tell of its end cannot be recorded: nobody knows how it went.
+        let after = Self::first_call(device);
+        let mut plan = FaultPlan::default();
+        for nth in 0..times.into() {
+            plan = plan.and(When::NextAfter { call: "event_record", after, nth }, Then::Before(Failure::REFUSED));
+        }
+        Self::probe(device).arm(plan);
+    }
+
+    fn lose(&self, device: &Device) {
+        Self::probe(device).lose("the test took it away");
+        let told = device.with_server(|server: &mut SimServer| server.lose("the test took it away"));
+        told.expect("the device is a simulator");
+    }
+}
+
+macro_rules! fixture {
+    ($name:ident, $module:ident, $tier:expr, $options:expr) => {
+        mod $module {
+            use super::*;
+
+            pub struct $name;
+
+            impl Fixture for $name {
+                const NAME: &'static str = "sim";
+
+                fn open(config: Config) -> Opened {
+                    open($options, config, $tier)
+                }
+
+                fn expect(test: &str) -> Expect {
+                    expect(test)
+                }
+
+                fn faults() -> Option<&'static dyn Faults> {
+                    Some(&Injection)
+                }
+            }
+
+            graphreel_testkit::conformance!($name);
+        }
+    };
+}
+
+fixture!(Captured, captured, Tier::Captured, SimOptions::default());
+fixture!(Built, built, Tier::Built, SimOptions::default());
