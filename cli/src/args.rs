@@ -57,7 +57,8 @@ pub(crate) struct BenchArgs {
     /// What to run
     #[arg(long, value_enum, value_name = "NAME,..", value_delimiter = ',', default_value = "all")]
     pub(crate) workload: Vec<WorkloadArg>,
-    /// Sizes of the graphs, in nodes; `digits` has its own. By default 1,10,100,1000, and 1,10,100 on the simulator
+    /// Sizes of the graphs, in nodes; `digits` has its own. By default 1,10,100,1000, and 1,10 with
+    /// --sanitize
     #[arg(long, value_name = "N,..", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: Vec<u32>,

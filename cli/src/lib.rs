@@ -8,8 +8,14 @@ mod check;
 mod devices;
 mod digits;
 mod failure;
+mod finding;
 mod logging;
 mod output;
+#[cfg(not(feature = "sim"))]
+#[path = "no_sanitizer.rs"]
+mod sanitizer;
+#[cfg(feature = "sim")]
+mod sanitizer;
 mod simulated;
 
 use std::process::ExitCode;

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 
 /// Sizes unless the caller names some.
 const NODES: [u32; 4] = [1, 10, 100, 1000];
-/// On the simulator, whose interpreter takes seconds for what a device does in milliseconds.
-const NODES_SIMULATED: [u32; 3] = [1, 10, 100];
+/// Under the sanitizer, which is slow, and sees in a long graph what it saw in a short one.
+const NODES_SANITIZED: [u32; 2] = [1, 10];
 /// A GPU-bound node takes at least this long beyond the launch of a small one.
 const NODE_MICROS_MIN: u128 = 150;
 /// No device needs more steps for that.
@@ -33,11 +33,11 @@ pub(crate) struct Work {
 }
 
 impl Case {
-    /// Every case that the arguments ask for, each once. `simulated` where they will run on the simulator.
-    pub(crate) fn all(args: &BenchArgs, simulated: bool) -> Vec<Self> {
+    /// Every case that the arguments ask for, each once.
+    pub(crate) fn all(args: &BenchArgs) -> Vec<Self> {
         use WorkloadArg::{All, Chain, Diamond, Digits, Fanout, GpuBound, Independent};
         let mut cases = Vec::new();
-        let default = if simulated { &NODES_SIMULATED[..] } else { &NODES[..] };
+        let default = if args.sanitize { &NODES_SANITIZED[..] } else { &NODES[..] };
         let nodes = if args.nodes.is_empty() { default } else { &args.nodes };
         for asked in &args.workload {
             let workloads = match asked {
@@ -133,13 +133,14 @@ mod tests {
     fn cases(line: &[&str]) -> Vec<Case> {
         let cli = Cli::try_parse_from(["graphreel", "bench"].iter().chain(line)).expect("valid");
         let Command::Bench(args) = cli.command else { panic!("bench was asked for") };
-        Case::all(&args, false)
+        Case::all(&args)
     }
 
     #[test]
     fn digits_has_one_case_and_the_others_one_for_each_size() {
         assert_eq!(cases(&[]).len(), 5 * 4 + 1);
         assert_eq!(cases(&["--workload", "digits", "--nodes", "1,2,3"]).len(), 1);
+        assert_eq!(cases(&["--sanitize"]).len(), 5 * 2 + 1);
     }
 
     #[test]

@@ -5,19 +5,14 @@ mod baseline;
 mod baseline_run;
 mod case;
 mod facts;
-mod finding;
 mod measure;
 pub(crate) mod measured;
 #[cfg(not(feature = "wgpu"))]
 mod no_baseline;
-#[cfg(not(feature = "sim"))]
-mod no_sanitizer;
 mod opening;
 pub(crate) mod plan;
 mod progress;
 mod row;
-#[cfg(feature = "sim")]
-mod sanitizer;
 mod stopwatch;
 mod target;
 mod topology;
@@ -30,19 +25,16 @@ use serde::Serialize;
 
 use self::case::Case;
 use self::facts::Machine;
-use self::finding::{Finding, listed};
 use self::measure::Settings;
-#[cfg(not(feature = "sim"))]
-use self::no_sanitizer::Sanitizer;
 use self::opening::{Unopened, only_the_simulator, open_all};
 use self::progress::Progress;
 use self::row::{Row, remarks, table};
-#[cfg(feature = "sim")]
-use self::sanitizer::Sanitizer;
 use self::target::Target;
 use crate::args::BenchArgs;
 use crate::failure::Failure;
+use crate::finding::{Finding, listed};
 use crate::output::{self, Json};
+use crate::sanitizer::Sanitizer;
 use crate::simulated::{NO_DEVICE, is_simulated};
 
 /// The object of `bench --json`.
@@ -83,12 +75,12 @@ fn measure_all(args: &BenchArgs, json: &Json) -> Result<(), Failure> {
     json.check()?;
     let (devices, failed) = open_all(&args.backend)?;
     let settings = Settings { policy: policy(args), replays: args.replays, timed: true };
-    let cases: Vec<Vec<Case>> = devices.iter().map(|device| Case::all(args, is_simulated(device.info()))).collect();
-    let mut progress = Progress::new(cases.iter().map(Vec::len).sum());
+    let cases = Case::all(args);
+    let mut progress = Progress::new(cases.len() * devices.len());
     let mut rows = Vec::new();
-    for (device, cases) in devices.iter().zip(&cases) {
+    for device in &devices {
         let first = rows.len();
-        rows.extend(rows_of(device, cases, &settings, &mut progress));
+        rows.extend(rows_of(device, &cases, &settings, &mut progress));
         if json.leaves_stdout() {
             progress.aside(|| output::print(&describe(device, &rows[first..], args)))?;
         }
@@ -108,7 +100,7 @@ fn sanitize(args: &BenchArgs, json: &Json) -> Result<(), Failure> {
     json.check()?;
     let (device, sanitizer) = Sanitizer::open()?;
     let settings = Settings { policy: policy(args), replays: None, timed: false };
-    let cases = Case::all(args, true);
+    let cases = Case::all(args);
     let rows = rows_of(&device, &cases, &settings, &mut Progress::new(cases.len()));
     let findings = sanitizer.findings();
     if json.leaves_stdout() {
@@ -151,9 +143,12 @@ fn describe(device: &Device, rows: &[Row], args: &BenchArgs) -> String {
     let DeviceInfo { backend, name, api, driver, .. } = device.info();
     let mut text = format!("{backend}: {name} ({api}, {driver})\n");
     if is_simulated(device.info()) {
-        let times = if args.sanitize { "nothing is timed" } else { "the times are those of the CPU interpreter" };
-        let sizes = if args.nodes.is_empty() { ", and the sizes smaller; --nodes chooses others" } else { "" };
-        let _ = writeln!(text, "{NO_DEVICE}: {times}{sizes}");
+        let times = match (args.sanitize, args.nodes.is_empty()) {
+            (false, _) => "the times are those of the CPU interpreter",
+            (true, false) => "nothing is timed",
+            (true, true) => "nothing is timed, and the graphs are small; --nodes chooses other sizes",
+        };
+        let _ = writeln!(text, "{NO_DEVICE}: {times}");
     }
     if cfg!(debug_assertions) && !args.sanitize {
         text.push_str("built without optimisation: the times say little, use --release\n");

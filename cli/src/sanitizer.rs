@@ -5,8 +5,8 @@ use graphreel::device::Device;
 use graphreel_sim::interp::FindingKind;
 use graphreel_sim::{KernelFinding, Probe, SimOptions};
 
-use super::finding::Finding;
 use crate::failure::Failure;
+use crate::finding::Finding;
 
 /// Watches the kernels of one simulator.
 pub(crate) struct Sanitizer {

@@ -3,8 +3,8 @@
 use graphreel::ServerError;
 use graphreel::device::Device;
 
-use super::finding::Finding;
 use crate::failure::Failure;
+use crate::finding::Finding;
 
 /// There is none.
 pub(crate) enum Sanitizer {}
