@@ -42,6 +42,20 @@ pub(crate) struct CheckArgs {
     /// The WGSL file
     #[arg(value_name = "FILE.wgsl")]
     pub(crate) file: PathBuf,
+    /// Also run every kernel once, on zeros, on the simulator, and look for races, divergent barriers and indices out of
+    /// range
+    #[arg(long)]
+    pub(crate) sanitize: bool,
+    /// With --sanitize: elements of each array, which the workgroups cover; by default 1000
+    #[arg(long, value_name = "N", requires = "sanitize", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    pub(crate) elements: Option<u32>,
+    /// With --sanitize: workgroups in x, y and z, in place of as many as cover the elements
+    #[arg(long, value_name = "X,Y,Z", requires = "sanitize", value_delimiter = ',', num_args = 1,
+        value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub(crate) groups: Vec<u32>,
+    /// With --sanitize: the value of a scalar; once for each that the kernels take
+    #[arg(long, value_name = "NAME=VALUE", requires = "sanitize", value_parser = scalar)]
+    pub(crate) scalar: Vec<(String, String)>,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,
@@ -93,6 +107,11 @@ pub(crate) enum WorkloadArg {
     GpuBound,
     /// A trained network reads 360 real handwritten digits
     Digits,
+}
+
+fn scalar(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a scalar is given as NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn tier(name: &str) -> Result<Tier, String> {

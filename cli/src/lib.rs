@@ -17,6 +17,7 @@ mod sanitizer;
 #[cfg(feature = "sim")]
 mod sanitizer;
 mod simulated;
+mod trial;
 
 use std::process::ExitCode;
 
