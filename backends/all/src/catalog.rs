@@ -136,10 +136,15 @@ pub fn open(select: &Select) -> Result<Device> {
 ///
 /// As [`open`].
 pub fn open_with(select: &Select, config: Config) -> Result<Device> {
-    open_explained(select, config).map(|opened| opened.device)
+    let opened = open_explained(select, config)?;
+    if let Some(why) = &opened.no_device {
+        tracing::warn!(why, "no device was found; using the simulator, whose times are not a device's");
+    }
+    Ok(opened.device)
 }
 
-/// As [`open_with`], with how the device was come by.
+/// As [`open_with`], with how the device was come by, for a program that tells its user itself where the simulator stands
+/// in: the others warn of it in the log.
 ///
 /// # Errors
 ///
