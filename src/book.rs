@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::error::{GraphOp, GraphRule, GraphState, Result, ServerError};
 use crate::memory::{Access, BufferBinding, DeviceId};
 use crate::op::Op;
-use crate::server::CaptureStatus;
+use crate::server::{CaptureStatus, WaitMode};
 use crate::stream::{SlotIndex, SlotTable, StreamId};
 use crate::taint::Ledger;
 
@@ -150,19 +150,19 @@ impl Book {
     /// Whether a window refuses `call` to `stream` on the spot; this never dooms it (C-36, QC-10).
     ///
     /// On a software graph a read, sync or profile is refused to everybody. On a hardware graph only a profile is, and to
-    /// the owner a blocking [`GraphOp::Wait`], which only its own `end_capture` could end (QC-3, QC-7); what may be
-    /// answered later is deferred by the server.
+    /// the owner a read or sync that blocks, which only its own `end_capture` could end (QC-3, QC-7); what may be answered
+    /// later is deferred by the server.
     ///
     /// # Errors
     ///
     /// [`ServerError::GraphState`] naming the owner, the caller and the slot.
-    pub fn refuse_in_window(&self, stream: StreamId, call: GraphOp) -> Result<()> {
+    pub fn refuse_in_window(&self, stream: StreamId, call: GraphOp, mode: WaitMode) -> Result<()> {
         let (role, hardware) = (self.role(stream), self.rules.defers_neighbours);
         let rule = match (role, call) {
             (Role::Free, _) => return Ok(()),
             (_, GraphOp::Profile) => GraphRule::RefusedInWindow,
             (_, GraphOp::Read | GraphOp::Sync) if !hardware => GraphRule::RefusedInWindow,
-            (Role::Owner, GraphOp::Wait) if hardware => GraphRule::WouldWaitForItself,
+            (Role::Owner, GraphOp::Read | GraphOp::Sync) if mode == WaitMode::Blocking => GraphRule::WouldWaitForItself,
             _ => return Ok(()),
         };
         Err(self.refusal(stream, call, rule))

@@ -80,9 +80,8 @@ fn eager(device: &Device, kernel: &Kernel, rounds: u32) -> Result<Finding> {
 fn replay(device: &Device, kernel: &Kernel, buffers: usize, rounds: u32) -> Result<Finding> {
     let x = device.upload(&[1f32; 256])?;
     let ys = (1..buffers).map(|_| device.upload(&[2f32; 256])).collect::<Result<Vec<_>>>()?;
-    let record = |c: &mut graphreel::Capture| {
-        ys.iter().try_for_each(|y| c.launch(kernel, [4, 1, 1], (&x, y, 0.5f32, 256u32)))
-    };
+    let record =
+        |c: &mut graphreel::Capture| ys.iter().try_for_each(|y| c.launch(kernel, [4, 1, 1], (&x, y, 0.5f32, 256u32)));
     let (graph, ()) = device.capture(record)?;
     let mut times = Vec::new();
     for _ in 0..rounds {

@@ -152,11 +152,11 @@ fn neighbours_of_a_software_window_run_launches_and_lose_host_writes_only() {
         .into_iter()
         .flat_map(|stream| [GraphOp::Read, GraphOp::Sync, GraphOp::Profile].into_iter().map(move |call| (stream, call)))
     {
-        let text = book.refuse_in_window(stream, call).unwrap_err().to_string();
+        let text = book.refuse_in_window(stream, call, WaitMode::Future).unwrap_err().to_string();
         assert!(text.starts_with(call.prefix()) && text.contains("recording a capture"), "{text}");
         assert!(text.contains(&format!("{OWNER:?}")), "{text}");
     }
-    book.refuse_in_window(NEIGHBOUR, GraphOp::Alloc).unwrap();
+    book.refuse_in_window(NEIGHBOUR, GraphOp::Alloc, WaitMode::Future).unwrap();
     // Nothing of theirs is recorded, nothing of theirs dooms (QC-2, QC-10).
     book.failed(NEIGHBOUR, &copy(&a, &b), &ServerError::graph_state("theirs"));
     book.doom(NEIGHBOUR, ServerError::graph_state("theirs"));
@@ -176,13 +176,13 @@ fn a_hardware_window_records_host_writes_and_sets_neighbours_aside() {
     assert_eq!(book.admit(NEIGHBOUR, &launch(&[(&b, Access::ReadWrite)])).unwrap(), side);
     assert_eq!(book.admit_replay(NEIGHBOUR, &graph(&[], &[(&b, Access::Write)])).unwrap(), side);
     for stream in [OWNER, NEIGHBOUR] {
-        assert!(book.refuse_in_window(stream, GraphOp::Profile).is_err());
-        book.refuse_in_window(stream, GraphOp::Read).unwrap();
-        book.refuse_in_window(stream, GraphOp::Sync).unwrap();
+        assert!(book.refuse_in_window(stream, GraphOp::Profile, WaitMode::Future).is_err());
+        book.refuse_in_window(stream, GraphOp::Read, WaitMode::Future).unwrap();
+        book.refuse_in_window(stream, GraphOp::Sync, WaitMode::Future).unwrap();
     }
-    let own = book.refuse_in_window(OWNER, GraphOp::Wait).unwrap_err();
+    let own = book.refuse_in_window(OWNER, GraphOp::Read, WaitMode::Blocking).unwrap_err();
     assert_eq!(own.graph_rule(), Some(&GraphRule::WouldWaitForItself));
-    book.refuse_in_window(NEIGHBOUR, GraphOp::Wait).unwrap();
+    book.refuse_in_window(NEIGHBOUR, GraphOp::Read, WaitMode::Blocking).unwrap();
     assert_eq!(claimed(&mut book), [a.memory().id()]);
     assert!(failure(&mut book).is_none());
 }
@@ -196,13 +196,13 @@ fn a_prepared_window_and_another_slot_restrict_nobody() {
     for stream in [OWNER, NEIGHBOUR] {
         assert_eq!(book.role(stream), Role::Free);
         assert_eq!(book.admit(stream, &write(&a)).unwrap(), Admission::Run);
-        book.refuse_in_window(stream, GraphOp::Read).unwrap();
+        book.refuse_in_window(stream, GraphOp::Read, WaitMode::Future).unwrap();
     }
     book.doom(OWNER, ServerError::graph_state("warmup"));
     book.slots.of_mut(OWNER).capture.begin().unwrap();
     assert!(failure(&mut book).is_none(), "C-32");
     assert_eq!(book.role(ELSEWHERE), Role::Free);
-    book.refuse_in_window(ELSEWHERE, GraphOp::Profile).unwrap();
+    book.refuse_in_window(ELSEWHERE, GraphOp::Profile, WaitMode::Future).unwrap();
     let status = book.status(NEIGHBOUR);
     assert_eq!((status.active, status.recording, status.owner), (true, true, Some(OWNER)));
 }

@@ -74,7 +74,10 @@ impl<D: Driver> Closing<D> {
     }
 
     fn destroy(mut self) {
-        let bound = self.shared.bind();
+        let Ok(bound) = self.shared.bind().or_else(|_| self.shared.bind()) else {
+            tracing::warn!("a closed device took no thread; its memory is left to the end of the process");
+            return std::mem::forget(self);
+        };
         self.staging.trim(&mut self.lanes, &mut self.reclaim);
         self.reclaim.destroy_all();
         self.reclaim.adopt_orphans(&mut self.lanes);

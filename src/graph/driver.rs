@@ -32,8 +32,8 @@ pub type DriverResult<T = ()> = Result<T, DriverError>;
 ///   the call fails, so nothing can be destroyed twice or used afterwards. Dropping a handle leaks it.
 /// - **Unsafe** is exactly where the caller's ordering or lifetimes matter. Elsewhere a call with live handles of this
 ///   driver is always defined.
-/// - **Threads.** Every call but `close` is made with the context bound by [`Driver::context_set`], and under the device's lock
-///   but for `event_query` and the calls on modules and functions, which may come from any thread at any time. No method binds by
+/// - **Threads.** Every call but [`Driver::close`] is made with the context bound by [`Driver::context_set`], and under the device's lock but for
+///   `event_query` and the calls on modules and functions, which may come from any thread at any time. No method binds by
 ///   itself. Graph objects of both vendors are not synchronised inside, which the lock makes good.
 /// - **Errors.** A call may also report a failure of earlier asynchronous work: such an error is not call-local.
 ///   After a failure that is [`FaultClass::ContextFatal`](crate::error::FaultClass::ContextFatal) or worse the caller
@@ -77,7 +77,7 @@ pub trait Driver: Send + Sync + 'static {
     /// CUDA `cuCtxSetCurrent` (`None` binds nothing); HIP `hipSetDevice` (`None` is ignored).
     fn context_set(&self, context: Option<Self::Context>) -> DriverResult;
 
-    /// Give the device back. Every handle has been destroyed, and the thread has its own context again.
+    /// Give the device back. Every handle has been destroyed.
     ///
     /// CUDA `cuDevicePrimaryCtxRelease_v2`; HIP `hipDevicePrimaryCtxRelease`.
     fn close(self) -> DriverResult

@@ -16,7 +16,7 @@ use super::shared::{Bound, Shared};
 use super::staging::Staging;
 use super::translate::Translator;
 use super::windows::OpenWindow;
-use crate::book::{Admission, Book, Role};
+use crate::book::{Admission, Book};
 use crate::caps::{Caps, DeviceInfo, DeviceKind};
 use crate::capture::window;
 use crate::config::Config;
@@ -158,18 +158,6 @@ impl<D: Driver> HardwareServer<D> {
     /// As [`HardwareServer::enter`] for what may be a part of the window that `stream` records: refused, it is missing (C-30).
     fn enter_or_doom(&mut self, stream: StreamId) -> Result<Bound<D>> {
         self.enter().inspect_err(|error| self.book.doom(stream, error.clone()))
-    }
-
-    /// As [`HardwareServer::enter`] for a call that closes a window: it has to move on even where the thread cannot be bound.
-    fn enter_closing(&mut self) -> Result<Option<Bound<D>>> {
-        match self.enter() {
-            Ok(bound) => Ok(Some(bound)),
-            Err(error) if error.is_device_lost() => Err(error),
-            Err(error) => {
-                tracing::warn!(%error, "closing a window on a thread that could not be bound");
-                Ok(None)
-            }
-        }
     }
 
     /// Windows end with the device (C-74). Once.
@@ -350,7 +338,8 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn return_stream(&mut self, stream: StreamId) {
-        let _bound = self.enter_closing();
+        // A window of a lost device is gone already.
+        let _bound = self.enter();
         window::return_stream(self, stream);
     }
 
@@ -380,14 +369,14 @@ impl<D: Driver> Server for HardwareServer<D> {
 
     fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, mode: WaitMode) -> Result<Ticket<Vec<Bytes>>> {
         let _bound = self.enter()?;
-        self.refuse_wait(stream, GraphOp::Read, mode)?;
+        self.book.refuse_in_window(stream, GraphOp::Read, mode)?;
         self.collect()?;
         self.read_ranges(stream, &ranges)
     }
 
     fn sync(&mut self, stream: StreamId, mode: WaitMode) -> Result<Ticket<()>> {
         let _bound = self.enter()?;
-        self.refuse_wait(stream, GraphOp::Sync, mode)?;
+        self.book.refuse_in_window(stream, GraphOp::Sync, mode)?;
         self.collect()?;
         self.sync_stream(stream)
     }
@@ -405,7 +394,7 @@ impl<D: Driver> Server for HardwareServer<D> {
 
     fn profile(&mut self, stream: StreamId, ops: Vec<Op>) -> Result<Ticket<Profile>> {
         let _bound = self.enter()?;
-        self.book.refuse_in_window(stream, GraphOp::Profile)?;
+        self.book.refuse_in_window(stream, GraphOp::Profile, WaitMode::Blocking)?;
         self.profile_ops(stream, &ops)
     }
 
@@ -420,7 +409,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn end_capture(&mut self, stream: StreamId) -> Result<Sealed> {
-        let _bound = self.enter_closing()?;
+        let _bound = self.enter()?;
         let sealed = window::end_capture(self, stream);
         let misplaced = |error: &ServerError| matches!(error.graph_rule(), Some(GraphRule::NothingRecording));
         if sealed.as_ref().is_err_and(|error| !misplaced(error)) {
@@ -430,7 +419,7 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn graph_abort(&mut self, stream: StreamId) -> Result<()> {
-        let _bound = self.enter_closing()?;
+        let _bound = self.enter()?;
         let recording = self.book.status(stream).recording;
         window::graph_abort(self, stream)?;
         self.counters.captures_failed += u64::from(recording);
@@ -508,17 +497,6 @@ impl<D: Driver> Server for HardwareServer<D> {
             driver_allocations: self.pages.allocations(),
             ..self.counters
         }
-    }
-}
-
-impl<D: Driver> HardwareServer<D> {
-    /// What a window refuses of a read or sync: to its owner a blocking one, which would wait for its own end (QC-7).
-    fn refuse_wait(&self, stream: StreamId, call: GraphOp, mode: WaitMode) -> Result<()> {
-        self.book.refuse_in_window(stream, call)?;
-        if mode == WaitMode::Blocking && self.book.role(stream) == Role::Owner {
-            self.book.refuse_in_window(stream, GraphOp::Wait)?;
-        }
-        Ok(())
     }
 }
 

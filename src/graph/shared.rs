@@ -13,6 +13,9 @@ use crate::sync::{Arc, Mutex};
 /// Free events that are kept.
 const EVENTS_MAX: usize = 256;
 
+/// How often a thread is tried to be bound.
+const BIND_ATTEMPTS: u32 = 3;
+
 /// The driver and what belongs to no single call.
 pub(super) struct Shared<D: Driver> {
     driver: ManuallyDrop<D>,
@@ -62,19 +65,23 @@ impl<D: Driver> Shared<D> {
     ///
     /// # Errors
     ///
-    /// What the driver answers; the thread is as it was then.
+    /// The device's loss: one to which no thread can be bound is lost. The thread is as it was then.
     pub(super) fn bind(self: &Arc<Self>) -> Result<Bound<D>> {
         let driver = self.driver();
         let ours = driver.context();
-        let before = self.settle(driver.context_current(), "binding a thread")?;
+        let before = insist(|| driver.context_current()).map_err(|error| self.unbound(error))?;
         let changed = before != Some(ours);
         if changed {
-            self.settle(driver.context_set(Some(ours)), "binding a thread")?;
+            insist(|| driver.context_set(Some(ours))).map_err(|error| self.unbound(error))?;
         }
         let mut bound = Bound { shared: self.clone(), context: changed.then_some(before), mode: None };
-        let mode = self.settle(driver.capture_mode_exchange(CaptureMode::Relaxed), "binding a thread")?;
-        bound.mode = Some(mode).filter(|mode| *mode != CaptureMode::Relaxed);
+        let mode = insist(|| driver.capture_mode_exchange(CaptureMode::Relaxed));
+        bound.mode = Some(mode.map_err(|error| self.unbound(error))?).filter(|mode| *mode != CaptureMode::Relaxed);
         Ok(bound)
+    }
+
+    fn unbound(&self, error: DriverError) -> ServerError {
+        self.failed(DriverError { class: error.class.max(FaultClass::ContextFatal), ..error }, "binding a thread")
     }
 
     /// A driver's answer as ours. What reaches beyond the call loses the device: it is told once, here, and every later call
@@ -199,6 +206,18 @@ impl<D: Driver> Drop for Shared<D> {
     }
 }
 
+/// Ask again where a call about the thread alone failed: everything else depends on it.
+fn insist<T>(call: impl Fn() -> DriverResult<T>) -> DriverResult<T> {
+    let mut answer = call();
+    for _ in 1..BIND_ATTEMPTS {
+        match answer {
+            Err(DriverError { class: FaultClass::CallLocal, .. }) => answer = call(),
+            _ => break,
+        }
+    }
+    answer
+}
+
 /// A thread bound to the device.
 #[must_use = "the thread is bound only while the guard lives"]
 pub(super) struct Bound<D: Driver> {
@@ -213,13 +232,13 @@ impl<D: Driver> Drop for Bound<D> {
         // A lost device has been told of, and answers nothing else.
         let known = || self.shared.monitor().lost().is_some();
         if let Some(mode) = self.mode
-            && let Err(error) = driver.capture_mode_exchange(mode)
+            && let Err(error) = insist(|| driver.capture_mode_exchange(mode))
             && !known()
         {
             tracing::warn!(%error, "a thread's capture mode could not be restored");
         }
         if let Some(before) = self.context
-            && let Err(error) = driver.context_set(before)
+            && let Err(error) = insist(|| driver.context_set(before))
             && !known()
         {
             tracing::warn!(%error, "what a thread had bound could not be restored");

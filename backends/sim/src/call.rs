@@ -121,7 +121,7 @@ impl State {
         if let Some(fatal) = &self.fatal {
             return Some(fatal.at(call));
         }
-        // A thread that closes a device has been given back what it had bound.
+        // Giving the device back is about no context.
         if call != "close"
             && let Err(fail) = self.bound()
         {

@@ -35,7 +35,8 @@ fn faults(seed: u64) -> FaultPlan {
     };
     // A refusal that is local to its call says that nothing happened, so the ones that enqueue fail before their effect.
     let mut rules = vec![rule(None, probability, Then::Before(Failure::REFUSED))];
-    for call in ["event_record", "stream_wait_event", "capture_begin", "capture_end", "graph_create", "exec_set_launch"] {
+    for call in ["event_record", "stream_wait_event", "capture_begin", "capture_end", "graph_create", "exec_set_launch"]
+    {
         rules.push(rule(Some(call), probability, Then::After(Failure::REFUSED)));
     }
     for call in ["mem_alloc", "pinned_alloc", "graph_instantiate"] {
@@ -78,7 +79,10 @@ fn all(faulty: bool) {
         }
     }
     // The test would show nothing if no fault ever fired.
-    assert!(!faulty || std::env::var("GRAPHREEL_SEED").is_ok() || (lost > 0 && errors > 0), "{lost} lost, {errors} errors");
+    assert!(
+        !faulty || std::env::var("GRAPHREEL_SEED").is_ok() || (lost > 0 && errors > 0),
+        "{lost} lost, {errors} errors"
+    );
 }
 
 #[test]

@@ -232,15 +232,15 @@ impl Server for WgpuServer {
         self.report()
     }
 
-    fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, _mode: WaitMode) -> Result<Ticket<Vec<Bytes>>> {
+    fn read(&mut self, stream: StreamId, ranges: Vec<BufferBinding>, mode: WaitMode) -> Result<Ticket<Vec<Bytes>>> {
         self.enter()?;
-        self.book.refuse_in_window(stream, GraphOp::Read)?;
+        self.book.refuse_in_window(stream, GraphOp::Read, mode)?;
         self.read_ranges(&ranges)
     }
 
-    fn sync(&mut self, stream: StreamId, _mode: WaitMode) -> Result<Ticket<()>> {
+    fn sync(&mut self, stream: StreamId, mode: WaitMode) -> Result<Ticket<()>> {
         self.enter()?;
-        self.book.refuse_in_window(stream, GraphOp::Sync)?;
+        self.book.refuse_in_window(stream, GraphOp::Sync, mode)?;
         self.submit_batch()?;
         self.report()?;
         Ok(self.done(()))
@@ -256,7 +256,7 @@ impl Server for WgpuServer {
 
     fn profile(&mut self, stream: StreamId, ops: Vec<Op>) -> Result<Ticket<Profile>> {
         self.enter()?;
-        self.book.refuse_in_window(stream, GraphOp::Profile)?;
+        self.book.refuse_in_window(stream, GraphOp::Profile, WaitMode::Blocking)?;
         self.profile_ops(stream, &ops)
     }
 

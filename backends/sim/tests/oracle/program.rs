@@ -94,7 +94,7 @@ fn raws(rng: &mut fastrand::Rng, most: usize) -> Vec<Raw> {
 }
 
 fn raw(rng: &mut fastrand::Rng) -> Raw {
-    Raw { kind: rng.u8(..3), halves: [rng.usize(..100), rng.usize(..100), rng.usize(..100)], number: rng.u32(..1000) }
+    Raw { kind: rng.u8(..6), halves: [rng.usize(..100), rng.usize(..100), rng.usize(..100)], number: rng.u32(..1000) }
 }
 
 /// The shortest program found that still fails: steps are left out in ever smaller parts.

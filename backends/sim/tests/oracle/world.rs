@@ -83,7 +83,8 @@ type Check<T = ()> = std::result::Result<T, String>;
 ///
 /// What the device did that the oracle does not allow.
 pub(crate) fn run(program: &Program, plan: &Plan) -> Check<Outcome> {
-    let options = SimOptions { completion: plan.completion, threads: 1, memory_bytes: 64 << 20, ..SimOptions::default() };
+    let options =
+        SimOptions { completion: plan.completion, threads: 1, memory_bytes: 64 << 20, ..SimOptions::default() };
     // Two shared slots, so that the streams fold; few pages, so that memory is used again.
     let config = Config {
         max_streams: 2,
@@ -427,6 +428,8 @@ impl World {
                 recorded.push(op.clone());
                 if let Err(error) = sent {
                     doomed = true;
+                    let state = self.state(op.output()).failed(None, false);
+                    self.halves.insert(op.output(), state);
                     self.failed(&format!("recording {op:?}"), &error, reads)?;
                 }
             }
@@ -553,7 +556,7 @@ impl World {
 
     fn works(&self) -> Result<()> {
         let buffer = self.device.upload(&[5u32; WORDS])?;
-        let (graph, ()) = self.device.capture(|c| c.fill(&buffer, 6))?; //TMP
+        let (graph, ()) = self.device.capture(|c| c.launch(&self.bump, Grid::groups(1), (&buffer, 1u32)))?;
         graph.replay()?.wait_for(PATIENCE)?;
         let read = buffer.read::<u32>()?;
         if read == [6; WORDS] { Ok(()) } else { Err(ServerError::graph_state(format!("it computes {read:?}"))) }

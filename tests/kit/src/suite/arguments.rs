@@ -97,7 +97,7 @@ pub fn a_bound_offset_that_is_not_aligned(env: &Env) -> Result<()> {
     let alignment = env.device.caps().binding_alignment;
     assert!(alignment >= 4);
     let inc = env.kernel(kernels::INC);
-    let buffer = env.buffer(&vec![1; alignment as usize]);
+    let buffer = env.buffer(&vec![1; alignment as usize / 4 + 64]);
     let half = buffer.slice(alignment / 2..alignment / 2 + 64)?;
     if alignment > 4 {
         let problem = bench.problem(env.device.launch(&inc, words(16), (&half,)), &["`b`", &alignment.to_string()]);

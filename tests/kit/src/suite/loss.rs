@@ -94,8 +94,8 @@ pub fn loss_while_reads_wait(env: &Env) -> Result<()> {
     let buffer = long_eager(&env.device)?;
     // One submission holds the work and this read; a second read would be another one, and could wait in its call.
     let awaited = buffer.read_async::<u32>()?;
-    let device = &env.device;
-    end_by_loss(faults, device, vec![Box::new(|| block_on(awaited).map(drop)), Box::new(|| device.sync())]);
+    let stream = env.device.stream();
+    end_by_loss(faults, &env.device, vec![Box::new(|| block_on(awaited).map(drop)), Box::new(|| stream.sync())]);
     every_call_answers_the_loss(&env.device, &buffer);
     Ok(())
 }

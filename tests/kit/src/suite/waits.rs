@@ -9,12 +9,14 @@ use pollster::block_on;
 use crate::env::{PATIENCE, failure, kernel_on, says};
 use crate::{Env, kernels};
 
-/// Below 65,535, where a common software driver cuts a loop short.
-const ROUNDS: u32 = 60_000;
-
-/// Launches of long work: enough for some tenths of a second, on a processor and on a device.
-fn nodes(device: &Device) -> usize {
-    if device.info().kind == DeviceKind::Software { 8 } else { 400 }
+/// Launches of long work and rounds of each: enough for some tenths of a second on a processor, in an interpreter and on a
+/// device. The rounds are below 65,535, where a common software driver cuts a loop short.
+fn length(device: &Device) -> (usize, u32) {
+    match device.info().kind {
+        DeviceKind::Simulated => (8, 100),
+        DeviceKind::Software => (8, 60_000),
+        _ => (400, 60_000),
+    }
 }
 
 /// Eager work that takes as long as [`long_replay`], and the buffer that it changes. A read that follows is a submission
@@ -22,7 +24,8 @@ fn nodes(device: &Device) -> usize {
 pub(crate) fn long_eager(device: &Device) -> Result<Buffer> {
     let spin = kernel_on(device, kernels::SPIN);
     let buffer = device.upload(&[1u32; 1024])?;
-    (0..nodes(device)).try_for_each(|_| device.launch(&spin, Grid::groups(16), (&buffer, ROUNDS)))?;
+    let (nodes, rounds) = length(device);
+    (0..nodes).try_for_each(|_| device.launch(&spin, Grid::groups(16), (&buffer, rounds)))?;
     Ok(buffer)
 }
 
@@ -30,14 +33,16 @@ pub(crate) fn long_eager(device: &Device) -> Result<Buffer> {
 pub(crate) fn long_replay(device: &Device) -> Result<(Buffer, Done)> {
     let spin = kernel_on(device, kernels::SPIN);
     let buffer = device.upload(&[1u32; 1024])?;
-    let (graph, ()) = device
-        .capture(|c| (0..nodes(device)).try_for_each(|_| c.launch(&spin, Grid::groups(16), (&buffer, ROUNDS))))?;
+    let (nodes, rounds) = length(device);
+    let (graph, ()) =
+        device.capture(|c| (0..nodes).try_for_each(|_| c.launch(&spin, Grid::groups(16), (&buffer, rounds))))?;
     Ok((buffer, graph.replay()?))
 }
 
 /// What [`long_replay`] and [`long_eager`] leave in each word.
 fn spun(device: &Device) -> u32 {
-    (0..ROUNDS as usize * nodes(device)).fold(1u32, |word, _| word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+    let (nodes, rounds) = length(device);
+    (0..rounds as usize * nodes).fold(1u32, |word, _| word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
 }
 
 #[track_caller]
