@@ -223,6 +223,16 @@ mod tests {
     }
 
     #[test]
+    fn every_backend_that_is_required_has_a_device() {
+        let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+        let reports = list();
+        for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let report = reports.iter().find(|report| report.name == name).expect("GRAPHREEL_REQUIRE names backends");
+            assert_eq!(report.absent, None, "GRAPHREEL_REQUIRE names {name}, which is absent");
+        }
+    }
+
+    #[test]
     fn a_backend_that_is_named_is_looked_into_alone() {
         assert_eq!(asked(&Select::Backend("sim".to_owned())), ["sim"]);
         assert_eq!(asked(&Select::Backend("warp".to_owned())), BACKENDS);
