@@ -77,7 +77,8 @@ pub trait Driver: Send + Sync + 'static {
     /// CUDA `cuCtxSetCurrent` (`None` binds nothing); HIP `hipSetDevice` (`None` is ignored).
     fn context_set(&self, context: Option<Self::Context>) -> DriverResult;
 
-    /// Give the device back. Every handle has been destroyed.
+    /// Give the device back. Every handle has been destroyed. The one call that needs no context: what the thread had bound is
+    /// bound again before it, since nothing can be asked of the driver after it.
     ///
     /// CUDA `cuDevicePrimaryCtxRelease_v2`; HIP `hipDevicePrimaryCtxRelease`.
     fn close(self) -> DriverResult

@@ -75,8 +75,12 @@ impl<D: Driver> Shared<D> {
             insist(|| driver.context_set(Some(ours))).map_err(|error| self.unbound(error))?;
         }
         let mut bound = Bound { shared: self.clone(), context: changed.then_some(before), mode: None };
-        let mode = insist(|| driver.capture_mode_exchange(CaptureMode::Relaxed));
-        bound.mode = Some(mode.map_err(|error| self.unbound(error))?).filter(|mode| *mode != CaptureMode::Relaxed);
+        match insist(|| driver.capture_mode_exchange(CaptureMode::Relaxed)) {
+            Ok(mode) => bound.mode = Some(mode).filter(|mode| *mode != CaptureMode::Relaxed),
+            // Of a device that is known to be lost everything is given back all the same.
+            Err(_) if self.monitor.lost().is_some() => {}
+            Err(error) => return Err(self.unbound(error)),
+        }
         Ok(bound)
     }
 

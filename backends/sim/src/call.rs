@@ -121,7 +121,7 @@ impl State {
         if let Some(fatal) = &self.fatal {
             return Some(fatal.at(call));
         }
-        // Giving the device back is about no context.
+        // The call takes the driver away, so its caller has to bind what was there before it, not after.
         if call != "close"
             && let Err(fail) = self.bound()
         {

@@ -252,7 +252,11 @@ impl Driver for SimDriver {
 
     unsafe fn pinned_free(&self, memory: PinnedMemory) -> DriverResult {
         let effect = |state: &mut State| {
+            let of = state.pinned.find(memory.address, NonZeroU64::MIN);
             let (holds, block) = state.pinned.free(&memory)?;
+            if let Ok(Some((of, _))) = of {
+                state.forget_history(&of);
+            }
             // SAFETY: no reference into it is live, by this method's contract, and work reads it under the lock held here.
             unsafe { block.scribble(0xdd) };
             let user = holds.memory_user();
@@ -285,8 +289,7 @@ impl Driver for SimDriver {
             let on = state.own(&stream.0, stream)?;
             state.takes_work(on)?;
             let work = state.fill_work(&fill)?;
-            state.submit(on, work);
-            Ok(())
+            state.submit(on, work)
         };
         self.instance.call("fill", |state| format!("{} {stream}", state.fill_name(&fill)), effect)
     }
@@ -349,8 +352,7 @@ impl Driver for SimDriver {
             state.takes_work(on)?;
             // SAFETY: the caller vouches for the parameters and for what the kernel reaches.
             let work = unsafe { state.launch_work(&self.caps, function, shape, params) }?;
-            state.submit(on, work);
-            Ok(())
+            state.submit(on, work)
         };
         self.instance.call("launch", |state| format!("{} {stream}", state.launch_name(function, shape)), effect)
     }
@@ -551,8 +553,7 @@ impl SimDriver {
             state.takes_work(on)?;
             // SAFETY: the caller vouches for both ends until the work is done.
             let work = unsafe { state.copy_work(&copy) }?;
-            state.submit(on, work);
-            Ok(())
+            state.submit(on, work)
         };
         self.instance.call(call, |state| format!("{} {stream}", state.copy_name(&copy)), effect)
     }

@@ -13,13 +13,15 @@ use crate::stream::{Point, Todo};
 pub(crate) struct Exec {
     /// The graph it was made from, which may be gone.
     pub(crate) graph: u64,
-    plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     /// The work of each node. A launch in flight shares it, so an update copies it then.
-    works: Arc<Vec<Arc<Work>>>,
+    pub(crate) works: Arc<Vec<Arc<Work>>>,
     /// The launch made last.
     last: Option<Arc<Point>>,
     pub(crate) in_flight: u32,
     updates: u32,
+    /// Whether the order of its nodes has been looked at since it changed.
+    pub(crate) checked: bool,
 }
 
 /// A launch on its way.
@@ -113,19 +115,33 @@ impl State {
             self.hold(&work.uses, Holder::Exec);
         }
         let id = self.ids.exec();
-        let exec = Exec { graph, plan: Arc::new(plan), works: Arc::new(works), last: None, in_flight: 0, updates: 0 };
+        let exec = Exec {
+            graph,
+            plan: Arc::new(plan),
+            works: Arc::new(works),
+            last: None,
+            in_flight: 0,
+            updates: 0,
+            checked: false,
+        };
         self.execs.insert(id, exec);
         Ok(id)
     }
 
     pub(crate) fn exec_launch(&mut self, exec: u64, stream: u64) -> Result<(), Fail> {
         self.refuse_in_capture(exec, stream)?;
+        self.ordered_inside(exec)?;
+        if let Some(last) = self.exec(exec).last.clone() {
+            self.comes_after(stream, last.clock());
+        }
+        let works = Arc::clone(&self.exec(exec).works);
+        self.ordered(stream, &works)?;
+        let done = Arc::new(Point::new(self.clock_of(stream)));
         let found = self.exec(exec);
-        let done = Arc::new(Point::default());
         let run = GraphRun {
             exec,
             plan: Arc::clone(&found.plan),
-            works: Arc::clone(&found.works),
+            works,
             after: found.last.replace(Arc::clone(&done)),
             done,
             progress: None,
@@ -143,6 +159,7 @@ impl State {
         }
         self.refuse_in_capture(exec, stream)?;
         if let Some(last) = self.exec(exec).last.clone() {
+            self.comes_after(stream, last.clock());
             self.enqueue(stream, Todo::Wait(last));
         }
         Ok(())
@@ -181,6 +198,7 @@ impl State {
             return Fail::misuse(Rule::TooManyUpdates, format!("{} of x{exec}", found.updates + 1));
         }
         found.updates += 1;
+        found.checked = false;
         let work = Arc::new(work);
         Arc::make_mut(&mut found.works)[node as usize] = Arc::clone(&work);
         self.hold(&work.uses, Holder::Exec);

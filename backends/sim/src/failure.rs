@@ -68,6 +68,8 @@ pub enum Rule {
     NoTime,
     /// A call that the driver's capabilities rule out.
     NotInCaps,
+    /// Work on the same bytes as other work, at least one of them writing, and nothing orders the two.
+    Unordered,
     /// The device closed with handles alive.
     HandlesAlive,
 }
@@ -105,6 +107,7 @@ impl fmt::Display for Rule {
             Self::ExecInFlight => "launches of the executable are in flight",
             Self::NoTime => "the event has no time",
             Self::NotInCaps => "the capabilities rule the call out",
+            Self::Unordered => "nothing orders this with other work on the same bytes",
             Self::HandlesAlive => "handles are alive",
         })
     }

@@ -53,18 +53,19 @@ impl Plan {
         let waits: Vec<u32> = nodes.iter().map(|node| node.after.len() as u32).collect();
         let roots = (0u32..).zip(&waits).filter(|(_, waits)| **waits == 0).map(|(index, _)| index).collect();
         let plan = Self { waits, roots, starts, next };
-        plan.ends().then_some(plan)
+        (plan.order().len() == nodes.len()).then_some(plan)
     }
 
     pub(crate) fn next(&self, node: u32) -> &[u32] {
         &self.next[self.starts[node as usize]..self.starts[node as usize + 1]]
     }
 
-    /// Whether every node comes to its turn.
-    fn ends(&self) -> bool {
-        let (mut waits, mut ready, mut ran) = (self.waits.clone(), self.roots.clone(), 0);
+    /// The nodes in an order of their edges; fewer than there are, where those have a circle.
+    pub(crate) fn order(&self) -> Vec<u32> {
+        let (mut waits, mut ready) = (self.waits.clone(), self.roots.clone());
+        let mut order = Vec::with_capacity(waits.len());
         while let Some(node) = ready.pop() {
-            ran += 1;
+            order.push(node);
             for next in self.next(node) {
                 waits[*next as usize] -= 1;
                 if waits[*next as usize] == 0 {
@@ -72,7 +73,7 @@ impl Plan {
                 }
             }
         }
-        ran == waits.len()
+        order
     }
 }
 

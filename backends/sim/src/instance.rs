@@ -111,11 +111,13 @@ impl Instance {
     pub(crate) fn run_all(&self) {
         if self.settings.completion != Completion::Prompt {
             while self.step() != Step::Nothing {}
-            return;
         }
         let mut state = self.state.lock();
-        while !state.asleep && !state.stopped {
+        while self.settings.completion == Completion::Prompt && !state.asleep && !state.stopped {
             state = self.idle.wait(state);
+        }
+        if state.active.is_empty() {
+            state.host_saw_all();
         }
     }
 }

@@ -10,6 +10,7 @@ mod failure;
 mod fault;
 mod graph;
 mod handle;
+mod hazard;
 mod image;
 mod instance;
 pub mod interp;

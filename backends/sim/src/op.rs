@@ -7,6 +7,7 @@ use graphreel::kernel::AbiParam;
 use graphreel::sync::Arc;
 
 use crate::fault::RunKind;
+use crate::hazard::Access;
 use crate::interp::Program;
 use crate::raw::{Block, HostRange};
 
@@ -15,6 +16,14 @@ use crate::raw::{Block, HostRange};
 pub(crate) struct Work {
     pub(crate) op: Op,
     pub(crate) uses: Vec<Use>,
+    pub(crate) accesses: Vec<Access>,
+}
+
+impl Work {
+    pub(crate) fn new(op: Op, accesses: Vec<Access>) -> Self {
+        let uses = accesses.iter().map(|access| access.of).collect();
+        Self { op, uses, accesses }
+    }
 }
 
 /// What it does. Addresses are looked up when it runs, as a device does.
@@ -98,7 +107,7 @@ impl Op {
 }
 
 /// Something that work needs and that can be given back too early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Use {
     Device { base: u64, id: u64 },
     Pinned { base: usize, id: u64 },

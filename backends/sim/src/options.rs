@@ -34,6 +34,8 @@ pub struct SimOptions {
     pub steps_max: u64,
     /// Whether kernels are watched for races, divergence and indices out of range.
     pub sanitize: bool,
+    /// Whether work on the same bytes that nothing orders is misuse. Costs time for each command.
+    pub hazards: bool,
     /// Faults from the first call on.
     pub faults: FaultPlan,
     /// Lines of the trace that are kept, from the first; 0 for no trace.
@@ -60,6 +62,7 @@ impl Default for SimOptions {
             threads: thread::available_parallelism().map_or(1, std::num::NonZero::get),
             steps_max: 1 << 27,
             sanitize: false,
+            hazards: false,
             faults: FaultPlan::default(),
             trace: 0,
             graph_upload: true,
@@ -72,14 +75,22 @@ impl Default for SimOptions {
 }
 
 impl SimOptions {
-    /// A deterministic device with a trace: what a test wants.
+    /// A deterministic device with a trace, which looks for unordered work: what a test wants. One thread runs kernels, so
+    /// that even those which race come out the same.
     pub fn seeded(seed: u64) -> Self {
-        Self { completion: Completion::Seeded(seed), seed, trace: 100_000, ..Self::default() }
+        Self {
+            completion: Completion::Seeded(seed),
+            seed,
+            trace: 100_000,
+            hazards: true,
+            threads: 1,
+            ..Self::default()
+        }
     }
 
-    /// A device that runs what the probe says, with a trace.
+    /// As [`SimOptions::seeded`], but what runs is what the probe says.
     pub fn manual() -> Self {
-        Self { completion: Completion::Manual, trace: 100_000, ..Self::default() }
+        Self { completion: Completion::Manual, trace: 100_000, hazards: true, threads: 1, ..Self::default() }
     }
 
     pub(crate) fn caps(&self) -> DriverCaps {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use graphreel::sync::Arc;
 use graphreel::sync::atomic::Ordering;
 
-use crate::failure::Answer;
+use crate::failure::{Answer, Fail};
 use crate::fault::Then;
 use crate::op::{End, Holder, Op, Work};
 use crate::options::Completion;
@@ -68,12 +68,14 @@ impl State {
     }
 
     /// Record the work if the stream captures, else enqueue it.
-    pub(crate) fn submit(&mut self, stream: u64, work: Work) {
+    pub(crate) fn submit(&mut self, stream: u64, work: Work) -> Result<(), Fail> {
         let work = Arc::new(work);
         if !self.recorded(stream, &work) {
+            self.ordered(stream, std::slice::from_ref(&work))?;
             self.hold(&work.uses, Holder::Pending);
             self.enqueue(stream, Todo::Work(work));
         }
+        Ok(())
     }
 
     pub(crate) fn deactivate(&mut self, stream: u64) {

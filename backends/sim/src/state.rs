@@ -15,6 +15,7 @@ use crate::failure::{Answer, Fail, Misuse, Rule};
 use crate::fault::{Armed, Failure};
 use crate::graph::Graph;
 use crate::handle::{Owned, SimContext};
+use crate::hazard::Hazards;
 use crate::op::{Code, Holder, Holds, Use};
 use crate::options::{Completion, SimOptions};
 use crate::pinned::PinnedSpace;
@@ -127,6 +128,8 @@ pub(crate) struct State {
     pub(crate) faults: Armed,
     pub(crate) trace: Trace,
     pub(crate) findings: Vec<KernelFinding>,
+    /// Where unordered work is looked for.
+    pub(crate) hazards: Option<Hazards>,
     /// What the fault plan does to the commands that the call now made enqueues.
     pub(crate) mark: Hold,
     /// Streams with work, in no order.
@@ -169,6 +172,7 @@ impl State {
             faults: Armed::new(std::mem::take(&mut options.faults)),
             trace: Trace::new(options.trace),
             findings: Vec::new(),
+            hazards: options.hazards.then(Hazards::default),
             mark: Hold::Free,
             active: Vec::new(),
             rng: fastrand::Rng::with_seed(seed),
@@ -393,7 +397,7 @@ impl State {
             self.event(event).last = last;
             return Ok(());
         }
-        let point = Arc::new(Point::default());
+        let point = Arc::new(Point::new(self.clock_of(stream)));
         self.event(event).last = Last::Point(Arc::clone(&point));
         self.enqueue(stream, Todo::Record(point));
         Ok(())
@@ -406,6 +410,7 @@ impl State {
         match (inside, last) {
             (_, Last::Never) => Ok(()),
             (None, Last::Point(point)) => {
+                self.comes_after(stream, point.clock());
                 self.enqueue(stream, Todo::Wait(point));
                 Ok(())
             }
@@ -431,7 +436,13 @@ impl State {
     pub(crate) fn event_query(&mut self, event: u64) -> Result<bool, Fail> {
         match self.event(event).last.clone() {
             Last::Never => Ok(true),
-            Last::Point(point) => Ok(point.is_done()),
+            Last::Point(point) => {
+                let done = point.is_done();
+                if done {
+                    self.host_saw(point.clock());
+                }
+                Ok(done)
+            }
             Last::Captured { stream, graph, .. } => {
                 self.break_capture(stream, Some(graph), "its event was asked about");
                 Fail::misuse(Rule::CapturedEvent, format!("e{event}"))
@@ -464,7 +475,10 @@ impl State {
 
     pub(crate) fn mem_free(&mut self, memory: &DeviceMemory) -> Result<(), Fail> {
         let name = self.space.name(memory.address.0.get());
-        if let Some(user) = self.space.free(memory)?.memory_user() {
+        let of = self.space.find(memory.address.0.get(), 1);
+        let holds = self.space.free(memory)?;
+        let _ = of.map(|of| self.forget_history(&of));
+        if let Some(user) = holds.memory_user() {
             return Fail::misuse(Rule::MemoryInUse, format!("{name}: {user}"));
         }
         if self.options.free_waits_for_device && self.captures() {

@@ -8,6 +8,7 @@ use graphreel::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::capture::Capture;
 use crate::exec::GraphRun;
+use crate::hazard::Clock;
 use crate::op::Work;
 
 /// A queue of commands, run in order.
@@ -57,9 +58,19 @@ pub(crate) enum Hold {
 pub(crate) struct Point {
     done: AtomicBool,
     time: AtomicU64,
+    /// What it stands for, where unordered work is looked for.
+    clock: Clock,
 }
 
 impl Point {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }

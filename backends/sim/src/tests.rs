@@ -2,5 +2,8 @@
 
 mod completion;
 mod fault;
+mod hazard;
+mod kernel;
 mod misuse;
 mod rig;
+mod sweep;

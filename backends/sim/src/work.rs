@@ -2,10 +2,12 @@
 
 use graphreel::graph::driver::{CopyEnd, DriverCaps, KernelParams, LaunchShape, NodeCopy, NodeFill};
 use graphreel::kernel::ADDRESS_ALIGNMENT;
+use graphreel::memory::Access as MemoryAccess;
 use graphreel::sync::Arc;
 
 use crate::failure::{Answer, Fail, Rule};
 use crate::handle::SimFunction;
+use crate::hazard::Access;
 use crate::op::{Code, End, Launch, Op, Use, Work};
 use crate::raw::{HostRange, ParamValues, read_params};
 use crate::state::State;
@@ -35,29 +37,32 @@ impl State {
     /// Host ranges are live, and unused by others, whenever the work runs.
     #[expect(unsafe_code, reason = "the driver's caller vouches for host ranges")]
     pub(crate) unsafe fn copy_work(&self, copy: &NodeCopy) -> Result<Work, Fail> {
-        let mut uses = Vec::with_capacity(2);
-        let mut end = |end| -> Result<End, Fail> {
+        let bytes = copy.bytes.get();
+        let mut accesses = Vec::with_capacity(2);
+        let mut end = |end, write| -> Result<End, Fail> {
             match end {
                 CopyEnd::Device(address) => {
-                    uses.push(self.space.find(address.0.get(), copy.bytes.get())?);
-                    Ok(End::Device(address.0.get()))
+                    let start = address.0.get();
+                    accesses.push(Access { of: self.space.find(start, bytes)?, start, bytes, write });
+                    Ok(End::Device(start))
                 }
                 CopyEnd::Host(start) => {
                     let found = self.pinned.find(start, copy.bytes)?;
-                    uses.extend(found.iter().map(|(used, _)| *used));
+                    let address = start.0.addr().get() as u64;
+                    accesses.extend(found.iter().map(|(of, _)| Access { of: *of, start: address, bytes, write }));
                     // SAFETY: the caller vouches for the range.
                     let range = unsafe { HostRange::new(start, copy.bytes) };
                     Ok(End::Host { range, _block: found.map(|(_, block)| block) })
                 }
             }
         };
-        let (src, dst) = (end(copy.src)?, end(copy.dst)?);
+        let (src, dst) = (end(copy.src, false)?, end(copy.dst, true)?);
         match (&src, &dst) {
             (End::Device(src), End::Device(dst)) if src.abs_diff(*dst) < copy.bytes.get() => {
                 Fail::misuse(Rule::Overlap, self.copy_name(copy))
             }
             (End::Host { .. }, End::Host { .. }) => Fail::misuse(Rule::HostToHost, self.copy_name(copy)),
-            _ => Ok(Work { op: Op::Copy { src, dst, bytes: copy.bytes }, uses }),
+            _ => Ok(Work::new(Op::Copy { src, dst, bytes: copy.bytes }, accesses)),
         }
     }
 
@@ -67,8 +72,9 @@ impl State {
             return Fail::misuse(Rule::Misaligned, self.fill_name(fill));
         }
         // So many words that their bytes have no number are past every end.
-        let uses = vec![self.space.find(dst, fill.words.get().saturating_mul(4))?];
-        Ok(Work { op: Op::Fill { dst, word: fill.word, words: fill.words.get() }, uses })
+        let bytes = fill.words.get().saturating_mul(4);
+        let accesses = vec![Access { of: self.space.find(dst, bytes)?, start: dst, bytes, write: true }];
+        Ok(Work::new(Op::Fill { dst, word: fill.word, words: fill.words.get() }, accesses))
     }
 
     /// # Safety
@@ -97,28 +103,35 @@ impl State {
     }
 
     fn launch_of(&self, module: u64, code: Arc<Code>, groups: [u32; 3], values: ParamValues) -> Result<Work, Fail> {
-        let mut uses = vec![Use::Module(module)];
+        let mut accesses = Vec::with_capacity(values.bindings.len() + 1);
         let mut bindings = Vec::with_capacity(values.bindings.len());
         for (info, (address, elements)) in code.program.reflection().bindings.iter().zip(values.bindings) {
-            let bytes = match (info.runtime_stride, elements) {
-                (Some(stride), Some(count)) => u64::from(info.runtime_offset) + u64::from(stride) * u64::from(count),
-                _ => info.min_bytes,
-            };
+            if elements == Some(0) {
+                return Fail::misuse(Rule::BadParams, format!("`{}` of `{}` has no element", info.name, code.entry()));
+            }
+            // The count leaves a partial element out, and the size of a structure with one element is rounded up.
+            let array = u64::from(info.runtime_stride.unwrap_or(0)) * u64::from(elements.unwrap_or(0));
+            let bytes = info.min_bytes.max(u64::from(info.runtime_offset) + array);
             if !address.is_multiple_of(ADDRESS_ALIGNMENT) {
                 let detail = format!("`{}` of `{}` at {}", info.name, code.entry(), self.space.name(address));
                 return Fail::misuse(Rule::Misaligned, detail);
             }
-            uses.push(self.space.find(address, bytes)?);
+            // Bytes that it never touches must be there all the same; they meet nobody.
+            let touched = if info.access.is_some() { bytes } else { 0 };
+            let write = info.access.is_some_and(|access| access != MemoryAccess::Read);
+            accesses.push(Access { of: self.space.find(address, bytes)?, start: address, bytes: touched, write });
             bindings.push((address, bytes));
         }
         if let Some(counts) = values.counts {
             if !counts.is_multiple_of(4) {
                 return Fail::misuse(Rule::Misaligned, format!("counts at {}", self.space.name(counts)));
             }
-            uses.push(self.space.find(counts, 12)?);
+            accesses.push(Access { of: self.space.find(counts, 12)?, start: counts, bytes: 12, write: false });
         }
         let launch = Launch { code, groups, scalars: values.scalars, bindings, counts: values.counts };
-        Ok(Work { op: Op::Launch(launch), uses })
+        let mut work = Work::new(Op::Launch(launch), accesses);
+        work.uses.push(Use::Module(module));
+        Ok(work)
     }
 }
 

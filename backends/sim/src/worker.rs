@@ -2,10 +2,12 @@
 //! nobody waits for it.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graphreel::sync::Arc;
 use graphreel::sync::thread;
 
+use crate::failure::Answer;
 use crate::instance::Instance;
 use crate::perform::perform;
 use crate::schedule::Picked;
@@ -15,7 +17,18 @@ const LOOKS: u32 = 100;
 
 pub(crate) fn spawn(instance: &Arc<Instance>) -> io::Result<()> {
     let instance = Arc::clone(instance);
-    thread::Builder::new().name(format!("simulator {}", instance.id)).spawn(move || work(&instance)).map(drop)
+    let name = format!("simulator {}", instance.id);
+    thread::Builder::new().name(name).spawn(move || guarded(&instance)).map(drop)
+}
+
+/// Work; should that panic, the device is lost, so that nobody waits for it for ever.
+fn guarded(instance: &Instance) {
+    if catch_unwind(AssertUnwindSafe(|| work(instance))).is_err() {
+        let mut state = instance.state.lock();
+        state.stopped = true;
+        state.break_context(Answer::lost("the simulator's own thread panicked"));
+        instance.idle.notify_all();
+    }
 }
 
 fn work(instance: &Instance) {

@@ -69,7 +69,7 @@ macro_rules! fixture {
         mod $module {
             use super::*;
 
-            pub struct $name;
+            pub(super) struct $name;
 
             impl Fixture for $name {
                 const NAME: &'static str = "sim";
@@ -92,5 +92,20 @@ macro_rules! fixture {
     };
 }
 
-fixture!(Captured, captured, Tier::Captured, SimOptions::default());
-fixture!(Built, built, Tier::Built, SimOptions::default());
+fixture!(Captured, captured, Tier::Captured, SimOptions { hazards: true, ..SimOptions::default() });
+fixture!(Built, built, Tier::Built, SimOptions { hazards: true, ..SimOptions::default() });
+
+/// What drivers may lack, and completion in an order of the simulator's choice.
+fn least() -> SimOptions {
+    SimOptions {
+        completion: Completion::Seeded(SEED),
+        hazards: true,
+        graph_upload: false,
+        capture_tail: false,
+        free_waits_for_device: true,
+        updates_per_exec_max: Some(3),
+        ..SimOptions::default()
+    }
+}
+
+fixture!(Least, least_driver, Tier::Captured, least());

@@ -77,17 +77,35 @@ impl Outcome for Result<(), ServerError> {
 ///
 /// When the test fails, when a `Broken` one passes, or when `GRAPHREEL_REQUIRE` names a backend that is absent.
 pub fn run<F: Fixture, O: Outcome>(test: &'static str, body: fn(&Env) -> O) {
-    let expect = F::expect(test);
+    judge(test, F::NAME, F::expect(test), || {
+        let device = match F::open(Config::default()) {
+            Opened::Ready(device) => device,
+            Opened::Absent(why) => return Err(why),
+        };
+        let env = Env::new(F::NAME, device, F::open, F::faults());
+        Ok(move || body(&env).settle(test))
+    });
+}
+
+/// Run one test as `expect` says: `prepare` gives the test, or why the backend is absent.
+pub(crate) fn judge<T: FnOnce()>(
+    test: &'static str,
+    name: &str,
+    expect: Expect,
+    prepare: impl FnOnce() -> Result<T, String>,
+) {
     if let Expect::Unsupported(why) = expect {
-        announce(&format!("{test}: not supported by {}: {why}", F::NAME));
+        announce(&format!("{test}: not supported by {name}: {why}"));
         return;
     }
-    let Some(device) = opened::<F>(test) else { return };
-    let env = Env::new(F::NAME, device, F::open, F::faults());
-    let Expect::Broken(why) = expect else { return body(&env).settle(test) };
-    let passed = catch_unwind(AssertUnwindSafe(|| body(&env).settle(test))).is_ok();
-    assert!(!passed, "{test} passes on {}, but is listed as broken ({why}): remove that line", F::NAME);
-    announce(&format!("{test}: broken on {} as listed: {why}", F::NAME));
+    let body = match prepare() {
+        Ok(body) => body,
+        Err(why) => return skip(test, name, &why),
+    };
+    let Expect::Broken(why) = expect else { return body() };
+    let passed = catch_unwind(AssertUnwindSafe(body)).is_ok();
+    assert!(!passed, "{test} passes on {name}, but is listed as broken ({why}): remove that line");
+    announce(&format!("{test}: broken on {name} as listed: {why}"));
 }
 
 /// A device of `F` for `test`; `None`, after saying so, where the backend is absent.
@@ -99,11 +117,16 @@ pub fn opened<F: Fixture>(test: &str) -> Option<Device> {
     match F::open(Config::default()) {
         Opened::Ready(device) => Some(device),
         Opened::Absent(why) => {
-            assert!(!required(F::NAME), "GRAPHREEL_REQUIRE names {}, which is absent: {why}", F::NAME);
-            announce(&format!("{test}: skipped, {} is absent: {why}", F::NAME));
+            skip(test, F::NAME, &why);
             None
         }
     }
+}
+
+/// Say that a test did not run, unless its backend was required.
+fn skip(test: &str, name: &str, why: &str) {
+    assert!(!required(name), "GRAPHREEL_REQUIRE names {name}, which is absent: {why}");
+    announce(&format!("{test}: skipped, {name} is absent: {why}"));
 }
 
 fn required(name: &str) -> bool {

@@ -46,34 +46,75 @@ fn byte(lane: &Lane<'_>, inst: &Inst) -> u64 {
     u64::from(inst.b) + lane.get::<u64>(inst.c)
 }
 
-/// `dst = c + min(a, b - 1) * n`: an index brought into the `b` elements that there are.
-pub(super) const INDEX: Run = |lane, inst, pc| {
+/// The place of index `a` in `b` elements of `n`, from what slot `c` holds.
+#[inline(always)]
+fn indexed(lane: &mut Lane<'_>, inst: &Inst, pc: usize) -> u64 {
     let index: u32 = lane.get(inst.a);
     let inside = index.min(inst.b - 1);
     if inside != index {
-        out_of_range(lane, pc, index, inst.b, inst.m);
+        out_of_range(lane, pc, index, inst.b);
     }
-    let place = lane.get::<u64>(inst.c) + u64::from(inside) * u64::from(inst.n);
+    lane.get::<u64>(inst.c) + u64::from(inside) * u64::from(inst.n)
+}
+
+/// The place of index `a` in the runtime-sized array of a binding, whose elements have `n` bytes.
+#[inline(always)]
+fn indexed_runtime(lane: &mut Lane<'_>, inst: &Inst, binding: u32, pc: usize) -> u64 {
+    let index: u32 = lane.get(inst.a);
+    let elements = lane.bound[binding as usize].elements;
+    let inside = index.min(elements.saturating_sub(1));
+    if inside != index {
+        out_of_range(lane, pc, index, elements);
+    }
+    u64::from(inside) * u64::from(inst.n)
+}
+
+/// `dst = c + min(a, b - 1) * n`: an index brought into the `b` elements that there are.
+pub(super) const INDEX: Run = |lane, inst, pc| {
+    let place = indexed(lane, inst, pc);
     lane.set(inst.dst, place);
     pc + 1
 };
 
 /// As [`INDEX`], into the runtime-sized array of binding `b`, which begins at no other dynamic place.
 pub(super) const INDEX_RUNTIME: Run = |lane, inst, pc| {
-    let index: u32 = lane.get(inst.a);
-    let elements = lane.bound[inst.b as usize].elements;
-    let inside = index.min(elements.saturating_sub(1));
-    if inside != index {
-        out_of_range(lane, pc, index, elements, inst.m);
+    let place = indexed_runtime(lane, inst, inst.b, pc);
+    lane.set(inst.dst, place);
+    pc + 1
+};
+
+/// [`INDEX`] and a load of one slot of the invocation, from `m` on.
+pub(super) const LANE_LOAD_AT: Run = |lane, inst, pc| {
+    let from = indexed(lane, inst, pc) as usize + inst.m as usize;
+    lane.set(inst.dst, lane.slots[from]);
+    pc + 1
+};
+
+/// [`INDEX`] and a load of one slot of the workgroup, from `m` on.
+pub(super) const GROUP_LOAD_AT: Run = |lane, inst, pc| {
+    let from = indexed(lane, inst, pc) as usize + inst.m as usize;
+    if lane.watch.is_some() {
+        watch_group(lane, pc, from, 1, Touch::Read);
     }
-    lane.set(inst.dst, u64::from(inside) * u64::from(inst.n));
+    lane.set(inst.dst, lane.group[from]);
+    pc + 1
+};
+
+/// [`INDEX_RUNTIME`] and a load of one word of binding `b`, from byte `m` on.
+pub(super) const WORD_LOAD_AT: Run = |lane, inst, pc| {
+    let at = indexed_runtime(lane, inst, inst.b, pc) + u64::from(inst.m);
+    if lane.watch.is_some() {
+        watch_bytes(lane, pc, inst.b, at, 4, Touch::Read);
+    }
+    let value = lane.bound[inst.b as usize].word(at);
+    lane.set(inst.dst, value);
     pc + 1
 };
 
 #[cold]
-fn out_of_range(lane: &mut Lane<'_>, pc: usize, index: u32, elements: u32, name: u32) {
+fn out_of_range(lane: &mut Lane<'_>, pc: usize, index: u32, elements: u32) {
     if let Some(watch) = &mut lane.watch {
-        watch.out_of_range(lane.tables, pc, index, elements, name);
+        watch.out_of_range(lane.tables, pc, index, elements);
     }
 }
 
@@ -94,6 +135,37 @@ pub(super) const LANE_LOAD: Run = |lane, inst, pc| {
 pub(super) const LANE_STORE: Run = |lane, inst, pc| {
     let to = address(lane, inst);
     lane.slots.copy_within(inst.dst as usize..(inst.dst + inst.n) as usize, to);
+    pc + 1
+};
+
+/// As [`LANE_LOAD`], of one slot.
+pub(super) const LANE_LOAD_ONE: Run = |lane, inst, pc| {
+    let value = lane.slots[address(lane, inst)];
+    lane.set(inst.dst, value);
+    pc + 1
+};
+
+pub(super) const LANE_STORE_ONE: Run = |lane, inst, pc| {
+    let to = address(lane, inst);
+    lane.slots[to] = lane.get(inst.dst);
+    pc + 1
+};
+
+pub(super) const GROUP_LOAD_ONE: Run = |lane, inst, pc| {
+    let from = address(lane, inst);
+    if lane.watch.is_some() {
+        watch_group(lane, pc, from, 1, Touch::Read);
+    }
+    lane.set(inst.dst, lane.group[from]);
+    pc + 1
+};
+
+pub(super) const GROUP_STORE_ONE: Run = |lane, inst, pc| {
+    let to = address(lane, inst);
+    if lane.watch.is_some() {
+        watch_group(lane, pc, to, 1, Touch::Write);
+    }
+    lane.group[to] = lane.get(inst.dst);
     pc + 1
 };
 

@@ -1,6 +1,9 @@
 //! Instructions that choose which comes next.
 
+use naga::BinaryOperator;
+
 use super::inst::{Run, STOP, Stop};
+use super::kind::Kind;
 
 /// Go on at `b`.
 pub(super) const JUMP: Run = |_, inst, _| inst.b as usize;
@@ -42,3 +45,40 @@ pub(super) const WAIT: Run = |lane, _, pc| {
     lane.stop = Stop::Waits(pc);
     STOP
 };
+
+/// Jumps to `b` when slots `a` and `c` compare so, and unless they do. A NaN compares with nothing, so one is not the other's
+/// opposite comparison.
+pub(super) fn tests(op: BinaryOperator, kind: Kind) -> Option<(Run, Run)> {
+    macro_rules! jumps {
+        ($ty:ty, $op:tt) => {
+            (
+                |lane, inst, pc| {
+                    if lane.get::<$ty>(inst.a) $op lane.get::<$ty>(inst.c) { inst.b as usize } else { pc + 1 }
+                },
+                |lane, inst, pc| {
+                    if lane.get::<$ty>(inst.a) $op lane.get::<$ty>(inst.c) { pc + 1 } else { inst.b as usize }
+                },
+            )
+        };
+    }
+    macro_rules! of {
+        ($ty:ty) => {
+            match op {
+                BinaryOperator::Equal => jumps!($ty, ==),
+                BinaryOperator::NotEqual => jumps!($ty, !=),
+                BinaryOperator::Less => jumps!($ty, <),
+                BinaryOperator::LessEqual => jumps!($ty, <=),
+                BinaryOperator::Greater => jumps!($ty, >),
+                BinaryOperator::GreaterEqual => jumps!($ty, >=),
+                _ => return None,
+            }
+        };
+    }
+    // The types that loops count and compare with; others take two instructions.
+    Some(match kind {
+        Kind::I32 => of!(i32),
+        Kind::U32 => of!(u32),
+        Kind::F32 => of!(f32),
+        _ => return None,
+    })
+}

@@ -34,7 +34,9 @@ pub(super) fn run(program: &Program, dispatch: &Dispatch<'_>) -> Result<RunRepor
         vec![work()]
     } else {
         thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            // Where the system gives fewer threads, those that there are do the work.
+            let spawned = (1..threads).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+            let others: Vec<_> = spawned.collect();
             let own = work();
             let others = others.into_iter().map(|other| match other.join() {
                 Ok(outcome) => outcome,

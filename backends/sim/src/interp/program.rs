@@ -18,6 +18,8 @@ pub(super) struct Tables {
     pub(super) joins: Vec<Two>,
     /// What `WAIT` waits for.
     pub(super) waits: Vec<Wait>,
+    /// The name of what each index instruction goes into, in order.
+    pub(super) indexed: Vec<(u32, u32)>,
     /// Names of variables, for findings; the first is for those that have none.
     pub(super) names: Vec<String>,
     /// The name of each binding, as a number.
@@ -29,6 +31,13 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn line(&self, pc: usize) -> u32 {
         self.lines.get(pc).copied().unwrap_or(0)
+    }
+
+    /// The name of what an instruction indexes; empty where it has none.
+    pub(super) fn indexed_name(&self, pc: usize) -> &str {
+        let found = self.indexed.binary_search_by_key(&pc, |(at, _)| *at as usize);
+        let name = found.ok().and_then(|found| self.names.get(self.indexed[found].1 as usize));
+        name.map_or("", String::as_str)
     }
 }
 

@@ -32,10 +32,11 @@ impl Touch {
     }
 }
 
-/// A touch, with who did it and how many barriers its subgroup had passed.
+/// A touch, with who did it, where, and how many barriers its subgroup had passed.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     lane: u32,
+    line: u32,
     touch: Touch,
     subgroup_barriers: u32,
 }
@@ -61,11 +62,14 @@ pub(super) struct Watch {
     /// Two bytes each, by their address in this process.
     buffers: HashMap<u64, Cell>,
     group: HashMap<usize, Cell>,
-    found: BTreeMap<(FindingKind, u32), (u64, Finding)>,
+    found: Found,
 }
 
-/// What workers found, put together.
-pub(super) type Found = BTreeMap<(FindingKind, u32), (u64, Finding)>;
+/// A kind of finding and its place: for a race both lines, the later one first.
+type Place = (FindingKind, u32, u32);
+
+/// What was found, with the number of the workgroup that showed it first.
+pub(super) type Found = BTreeMap<Place, (u64, Finding)>;
 
 impl Watch {
     pub(super) fn new(subgroup_size: u32, invocations: usize) -> Self {
@@ -106,10 +110,11 @@ impl Watch {
         self.found
     }
 
-    fn note(&mut self, kind: FindingKind, line: u32, text: impl FnOnce(&Self) -> String) {
-        if self.found.len() < PLACES_MAX && !self.found.contains_key(&(kind, line)) {
+    fn note(&mut self, kind: FindingKind, (line, other): (u32, u32), text: impl FnOnce(&Self) -> String) {
+        let place = (kind, line, other);
+        if self.found.len() < PLACES_MAX && !self.found.contains_key(&place) {
             let text = text(self);
-            self.found.insert((kind, line), (self.number, Finding { kind, line, text }));
+            self.found.insert(place, (self.number, Finding { kind, line, text }));
         }
     }
 
@@ -121,12 +126,13 @@ impl Watch {
     /// Slots of workgroup memory are touched.
     pub(super) fn group(&mut self, tables: &Tables, pc: usize, slot: usize, count: usize, touch: Touch) {
         for slot in slot..slot + count {
-            let (mut cell, seen) = (self.group.get(&slot).copied().unwrap_or_default(), self.seen(touch));
+            let (mut cell, seen) =
+                (self.group.get(&slot).copied().unwrap_or_default(), self.seen(touch, tables.line(pc)));
             let other = self.check(&mut cell, seen);
             self.group.insert(slot, cell);
             if let Some(other) = other {
                 let name = tables.group_ends.iter().find(|(end, _)| slot < *end as usize).map_or(0, |(_, name)| *name);
-                self.race(tables, pc, name, "workgroup variable", (seen, other));
+                self.race(tables, name, "workgroup variable", (seen, other));
                 return;
             }
         }
@@ -142,21 +148,21 @@ impl Watch {
         touch: Touch,
     ) {
         for byte in bytes.step_by(2) {
-            let (key, seen) = (bound.identity(byte) | byte & 2, self.seen(touch));
+            let (key, seen) = (bound.identity(byte) | byte & 2, self.seen(touch, tables.line(pc)));
             let mut cell = self.buffers.get(&key).copied().unwrap_or_default();
             let other = self.check(&mut cell, seen);
             self.buffers.insert(key, cell);
             if let Some(other) = other {
                 let name = tables.bindings.get(binding as usize).copied().unwrap_or(0);
-                self.race(tables, pc, name, &format!("byte {byte} of"), (seen, other));
+                self.race(tables, name, &format!("byte {byte} of"), (seen, other));
                 return;
             }
         }
     }
 
-    fn seen(&self, touch: Touch) -> Seen {
+    fn seen(&self, touch: Touch, line: u32) -> Seen {
         let subgroup = (self.lane / self.subgroup_size) as usize;
-        Seen { lane: self.lane, touch, subgroup_barriers: self.subgroup_barriers[subgroup] }
+        Seen { lane: self.lane, line, touch, subgroup_barriers: self.subgroup_barriers[subgroup] }
     }
 
     /// Whether nothing orders two touches.
@@ -179,25 +185,28 @@ impl Watch {
         race
     }
 
-    fn race(&mut self, tables: &Tables, pc: usize, name: u32, what: &str, (now, before): (Seen, Seen)) {
+    fn race(&mut self, tables: &Tables, name: u32, what: &str, (now, before): (Seen, Seen)) {
         let verb = |touch: Touch| if touch.writes() { "writes" } else { "reads" };
-        self.note(FindingKind::Race, tables.line(pc), |watch| {
+        let lines = (now.line.max(before.line), now.line.min(before.line));
+        self.note(FindingKind::Race, lines, |watch| {
             format!(
-                "invocation {} {} {what} `{}`, which invocation {} {} with no barrier between, {}",
+                "invocation {} {} {what} `{}` (line {}), which invocation {} {} (line {}) with no barrier between, {}",
                 now.lane,
                 verb(now.touch),
                 tables.names[name as usize],
+                now.line,
                 before.lane,
                 verb(before.touch),
+                before.line,
                 watch.here()
             )
         });
     }
 
     /// An index was brought back into its range.
-    pub(super) fn out_of_range(&mut self, tables: &Tables, pc: usize, index: u32, elements: u32, name: u32) {
-        self.note(FindingKind::OutOfRange, tables.line(pc), |watch| {
-            let of = match tables.names[name as usize].as_str() {
+    pub(super) fn out_of_range(&mut self, tables: &Tables, pc: usize, index: u32, elements: u32) {
+        self.note(FindingKind::OutOfRange, (tables.line(pc), 0), |watch| {
+            let of = match tables.indexed_name(pc) {
                 "" => String::new(),
                 name => format!(" of `{name}`"),
             };
@@ -211,7 +220,7 @@ impl Watch {
 
     /// Only some invocations of a subgroup came to an operation.
     pub(super) fn divergence(&mut self, tables: &Tables, pc: usize, came: u32, of: usize) {
-        self.note(FindingKind::Divergence, tables.line(pc), |watch| {
+        self.note(FindingKind::Divergence, (tables.line(pc), 0), |watch| {
             format!("only {came} of the {of} invocations of a subgroup come to this operation, {}", watch.here())
         });
     }

@@ -217,7 +217,7 @@ fn a_node_can_hang_and_be_late() {
 
 #[test]
 fn delayed_work_is_passed_over() {
-    let rig = Rig::manual();
+    let rig = Rig::new(SimOptions { hazards: false, ..SimOptions::manual() });
     let (late, other, memory) = (rig.stream(), rig.stream(), rig.memory(4));
     rig.probe.arm(nth("fill", Then::Delay(10)));
     rig.fill(memory.address, 1, 1, &late);

@@ -111,3 +111,25 @@ impl Rig {
         self.words(buffer).into_iter().map(f32::from_bits).collect()
     }
 }
+
+/// Check expressions, each with its type and the words it makes. `v`, `u`, `f` and `b` hide a number from the compiler.
+pub(crate) fn evaluate(cases: &[(&str, &str, &[u32])]) {
+    for (expression, ty, expected) in cases {
+        let (ty, value) = match *ty {
+            "u32bits" => ("u32", format!("bitcast<u32>({expression})")),
+            ty => (ty, (*expression).to_owned()),
+        };
+        let rig = Rig::new(&*format!(
+            "enable f16; enable wgpu_int16;
+             @group(0) @binding(0) var<storage, read_write> out: {ty};
+             var<private> hidden: u32 = 0u;
+             fn v(x: i32) -> i32 {{ return x + i32(hidden); }}
+             fn u(x: u32) -> u32 {{ return x + hidden; }}
+             fn f(x: f32) -> f32 {{ if hidden == 0u {{ return x; }} return 0.0; }}
+             fn b(x: bool) -> bool {{ return x == (hidden == 0u); }}
+             @compute @workgroup_size(1) fn main() {{ out = {value}; }}"
+        ));
+        let got = rig.buffer(&vec![0xdead_beef; expected.len().max(4)]).run().words(0);
+        assert_eq!(got[..expected.len()], **expected, "{expression}");
+    }
+}

@@ -1,32 +1,5 @@
 //! The suite's entries by topic. The list below is the only one: it makes the modules' tests and the macro for backends.
 
-/// Makes `conformance!`, which turns every entry into a `#[test]` of the crate that uses it.
-///
-/// `$d` is a dollar sign: the macro that is made has a variable of its own.
-macro_rules! registry {
-    ($d:tt $($topic:ident { $($test:ident),* $(,)? })*) => {
-        /// Every entry of the suite, as `topic::name`.
-        pub const ENTRIES: &[&str] = &[$($(concat!(stringify!($topic), "::", stringify!($test)),)*)*];
-
-        /// One `#[test]` for each entry of the suite, run on the fixture given.
-        #[macro_export]
-        macro_rules! conformance {
-            ($d fixture:ident) => {
-                $(mod $topic {
-                    use super::$d fixture;
-                    $(
-                        #[test]
-                        fn $test() {
-                            let name = concat!(stringify!($topic), "::", stringify!($test));
-                            $d crate::run::<$d fixture, _>(name, $d crate::suite::$topic::$test);
-                        }
-                    )*
-                })*
-            };
-        }
-    };
-}
-
 pub mod abandoned;
 pub mod arguments;
 pub mod closure;
@@ -50,7 +23,9 @@ pub mod taint;
 pub mod waits;
 mod work;
 
-registry! { $
+pub use crate::fixture::run;
+
+registry! { $ conformance suite
     abandoned {
         an_end_by_another_stream_closes_and_reports,
         a_doomed_and_abandoned_window_reports_both,

@@ -5,13 +5,14 @@
 //! change them while the value is still to be used.
 
 use naga::valid::FunctionInfo;
-use naga::{Expression, Function, Handle, TypeInner};
+use naga::{BinaryOperator, Expression, Function, Handle, TypeInner};
 
 use super::value::Value;
 use super::{FunctionPlace, Translator};
 use crate::interp::access;
 use crate::interp::constant::Kept;
 use crate::interp::inst::{Inst, Run};
+use crate::interp::kind::Kind;
 use crate::interp::refusal::{Refusal, unsupported};
 
 /// A value that lies in the slots of a variable.
@@ -28,6 +29,19 @@ struct LastValue {
     pc: usize,
     dst: u32,
     len: u32,
+    made: Made,
+}
+
+/// What an instruction made, where a later one can do both at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Any,
+    /// A place in as many elements as the program says, or as the binding has.
+    Index {
+        runtime: bool,
+    },
+    /// The outcome of a comparison.
+    Test(BinaryOperator, Kind),
 }
 
 /// Jumps whose targets are not known yet, of the loops and switches around a statement.
@@ -187,7 +201,67 @@ impl<'t, 'm> Body<'t, 'm> {
     /// Append an instruction whose only effect is on its `len` slots from `dst`.
     pub(super) fn value_inst(&mut self, inst: Inst, len: u32) {
         let pc = self.inst(inst);
-        self.last = Some(LastValue { pc, dst: inst.dst, len });
+        self.last = Some(LastValue { pc, dst: inst.dst, len, made: Made::Any });
+    }
+
+    /// Append an instruction that brings an index into range.
+    pub(super) fn index_inst(&mut self, inst: Inst, runtime: bool, name: u32) {
+        self.value_inst(inst, 1);
+        self.name_index(name);
+        if let Some(last) = &mut self.last {
+            last.made = Made::Index { runtime };
+        }
+    }
+
+    /// Say what the last instruction indexes.
+    pub(super) fn name_index(&mut self, name: u32) {
+        let pc = u32::try_from(self.t.code.len() - 1).expect("a text has fewer instructions");
+        self.t.tables.indexed.push((pc, name));
+    }
+
+    /// The last instruction, if it made the index in a slot, and whether into a runtime-sized array.
+    pub(super) fn last_index(&self, slot: u32) -> Option<(Inst, bool)> {
+        let last = self.last.filter(|last| last.dst == slot)?;
+        let Made::Index { runtime } = last.made else { return None };
+        Some((self.t.code[last.pc], runtime))
+    }
+
+    /// Say that the last instruction compared two scalars.
+    pub(super) fn remember_test(&mut self, op: BinaryOperator, kind: Kind) {
+        if let Some(last) = self.last.as_mut().filter(|last| last.len == 1) {
+            last.made = Made::Test(op, kind);
+        }
+    }
+
+    /// The last instruction, if it made a condition that nothing else uses.
+    pub(super) fn last_test(&self, condition: Handle<Expression>, slot: u32) -> Option<(Inst, BinaryOperator, Kind)> {
+        let last = self.last.filter(|last| last.dst == slot && self.uses[condition.index()] == 0)?;
+        let Made::Test(op, kind) = last.made else { return None };
+        Some((self.t.code[last.pc], op, kind))
+    }
+
+    /// Let an instruction do the work of the last one too.
+    pub(super) fn replace_last(&mut self, inst: Inst) -> usize {
+        self.drop_last();
+        self.inst(inst)
+    }
+
+    /// Take the last instruction back.
+    pub(super) fn drop_last(&mut self) {
+        self.t.code.pop();
+        self.t.tables.lines.pop();
+        self.last = None;
+    }
+
+    /// As [`Body::replace_last`], for an instruction that makes one scalar.
+    pub(super) fn replace_last_value(&mut self, inst: Inst) {
+        let pc = self.replace_last(inst);
+        self.last = Some(LastValue { pc, dst: inst.dst, len: 1, made: Made::Any });
+    }
+
+    /// Whether a pointer is for one access alone.
+    pub(super) fn is_used_once(&self, pointer: Handle<Expression>) -> bool {
+        self.info[pointer].ref_count == 1
     }
 
     /// Where the next instruction will be: somewhere else leads there too.

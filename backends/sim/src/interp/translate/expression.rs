@@ -23,7 +23,6 @@ impl Body<'_, '_> {
         if self.values[handle.index()] != Value::None {
             return Ok(());
         }
-        self.at(self.function.expressions.get_span(handle));
         let function = self.function;
         match &function.expressions[handle] {
             Expression::Literal(_) | Expression::Constant(_) | Expression::Override(_) | Expression::ZeroValue(_) => {
@@ -251,14 +250,21 @@ impl Body<'_, '_> {
         let elements = self.t.layout.elements(self.inner(base));
         let elements = elements.ok_or_else(|| unsupported("an element of a type without any"))?;
         let count = elements.count.ok_or_else(|| unsupported("a runtime-sized array as a value"))?;
-        let (from, run) = match self.values[base.index()] {
-            Value::Table(from) => (from, access::TABLE),
-            _ => (self.slot(base)?, access::LANE_LOAD),
-        };
-        let (index, place) = (self.slot(index)?, self.temp(1)?);
         let n = elements.slots;
-        self.value_inst(Inst { dst: place, a: index, b: count, c: 0, n, m: 0, run: access::INDEX }, 1);
-        self.whole_of(handle, Inst { dst: 0, a: 0, b: from, c: place, n, m: 0, run })
+        if let Value::Table(b) = self.values[base.index()] {
+            let (a, c) = (self.slot(index)?, self.temp(1)?);
+            self.index_inst(Inst { dst: c, a, b: count, c: 0, n, m: 0, run: access::INDEX }, false, 0);
+            return self.whole_of(handle, Inst { dst: 0, a: 0, b, c, n, m: 0, run: access::TABLE });
+        }
+        let (from, a) = (self.slot(base)?, self.slot(index)?);
+        if n == 1 {
+            self.whole_of(handle, Inst { dst: 0, a, b: count, c: 0, n, m: from, run: access::LANE_LOAD_AT })?;
+            self.name_index(0);
+            return Ok(());
+        }
+        let c = self.temp(1)?;
+        self.index_inst(Inst { dst: c, a, b: count, c: 0, n, m: 0, run: access::INDEX }, false, 0);
+        self.whole_of(handle, Inst { dst: 0, a: 0, b: from, c, n, m: 0, run: access::LANE_LOAD })
     }
 
     fn select(

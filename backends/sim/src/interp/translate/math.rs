@@ -18,6 +18,11 @@ fn sides(inner: &TypeInner, on_the_left: bool) -> Option<(u32, u32)> {
     }
 }
 
+fn is_test(op: BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(op, B::Equal | B::NotEqual | B::Less | B::LessEqual | B::Greater | B::GreaterEqual)
+}
+
 impl Body<'_, '_> {
     pub(super) fn binary(
         &mut self,
@@ -37,7 +42,11 @@ impl Body<'_, '_> {
                 return self.whole_of(handle, Inst { dst: 0, a, b, c: columns, n: rows, m: inner, run });
             }
         }
-        self.each(handle, ops::binary(op, kind), &[left, right])
+        self.each(handle, ops::binary(op, kind), &[left, right])?;
+        if is_test(op) {
+            self.remember_test(op, kind);
+        }
+        Ok(())
     }
 
     pub(super) fn math(
@@ -100,22 +109,18 @@ impl Body<'_, '_> {
             | M::FirstLeadingBit => self.each(handle, ops::bit_unary(fun, kind), arguments),
             M::ExtractBits => self.whole(handle, ops::extract(kind), arguments, n),
             M::InsertBits => self.whole(handle, ops::insert(kind), arguments, n),
-            M::Pack4x8snorm
-            | M::Pack4x8unorm
-            | M::Pack2x16snorm
-            | M::Pack2x16unorm
-            | M::Pack2x16float
-            | M::Pack4xI8
-            | M::Pack4xU8
-            | M::Pack4xI8Clamp
-            | M::Pack4xU8Clamp => self.whole(handle, ops::packing(fun), arguments, n),
-            M::Unpack4x8snorm
-            | M::Unpack4x8unorm
-            | M::Unpack2x16snorm
-            | M::Unpack2x16unorm
-            | M::Unpack2x16float
-            | M::Unpack4xI8
-            | M::Unpack4xU8 => self.whole(handle, ops::unpacking(fun), arguments, n),
+            M::Pack4x8snorm | M::Pack4x8unorm | M::Pack4xI8 | M::Pack4xU8 | M::Pack4xI8Clamp | M::Pack4xU8Clamp => {
+                self.whole(handle, ops::packing(fun), arguments, n)
+            }
+            M::Pack2x16snorm | M::Pack2x16unorm | M::Pack2x16float => {
+                self.whole(handle, ops::packing(fun), arguments, n)
+            }
+            M::Unpack4x8snorm | M::Unpack4x8unorm | M::Unpack4xI8 | M::Unpack4xU8 => {
+                self.whole(handle, ops::unpacking(fun), arguments, n)
+            }
+            M::Unpack2x16snorm | M::Unpack2x16unorm | M::Unpack2x16float => {
+                self.whole(handle, ops::unpacking(fun), arguments, n)
+            }
         }
     }
 

@@ -38,10 +38,27 @@ impl Body<'_, '_> {
             self.set(handle, slot, n);
             return Ok(());
         }
+        let once = self.is_used_once(pointer);
         let dst = self.temp(n)?;
-        self.load_to(dst, n, place, &pointee)?;
+        match self.indexed_load(dst, place, &pointee).filter(|_| once) {
+            Some(inst) => self.replace_last_value(inst),
+            None => self.load_to(dst, n, place, &pointee)?,
+        }
         self.set(handle, dst, n);
         Ok(())
+    }
+
+    /// The index just made and a load of one scalar as one instruction.
+    fn indexed_load(&self, dst: u32, place: Place, pointee: &TypeInner) -> Option<Inst> {
+        let (index, runtime) = self.last_index(place.dynamic)?;
+        let TypeInner::Scalar(scalar) = pointee else { return None };
+        let run = match place.space {
+            Space::Lane => access::LANE_LOAD_AT,
+            Space::Group => access::GROUP_LOAD_AT,
+            Space::Buffer(_) if runtime && scalar.width == 4 => access::WORD_LOAD_AT,
+            Space::Buffer(_) => return None,
+        };
+        Some(Inst { dst, m: place.base, run, ..index })
     }
 
     fn load_to(&mut self, dst: u32, n: u32, place: Place, pointee: &TypeInner) -> Result<(), Refusal> {
@@ -52,7 +69,9 @@ impl Body<'_, '_> {
         }
         let (b, c) = (place.base, place.dynamic);
         let inst = match place.space {
+            Space::Lane if n == 1 => Inst { dst, a: 0, b, c, n, m: 0, run: access::LANE_LOAD_ONE },
             Space::Lane => Inst { dst, a: 0, b, c, n, m: 0, run: access::LANE_LOAD },
+            Space::Group if n == 1 => Inst { dst, a: 0, b, c, n, m: 0, run: access::GROUP_LOAD_ONE },
             Space::Group => Inst { dst, a: 0, b, c, n, m: 0, run: access::GROUP_LOAD },
             Space::Buffer(binding) => self.buffer_inst((dst, binding, place), pointee, &LOADS)?,
         };
@@ -97,7 +116,9 @@ impl Body<'_, '_> {
         }
         let (dst, b, c) = (self.slot(value)?, place.base, place.dynamic);
         let inst = match place.space {
+            Space::Lane if n == 1 => Inst { dst, a: 0, b, c, n, m: 0, run: access::LANE_STORE_ONE },
             Space::Lane => Inst { dst, a: 0, b, c, n, m: 0, run: access::LANE_STORE },
+            Space::Group if n == 1 => Inst { dst, a: 0, b, c, n, m: 0, run: access::GROUP_STORE_ONE },
             Space::Group => Inst { dst, a: 0, b, c, n, m: 0, run: access::GROUP_STORE },
             Space::Buffer(binding) => self.buffer_inst((dst, binding, place), &pointee, &STORES)?,
         };

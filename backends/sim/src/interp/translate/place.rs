@@ -94,8 +94,8 @@ impl Body<'_, '_> {
         let Some(count) = elements.count else { return self.runtime_element(place, elements, index) };
         let stride = if matches!(place.space, Space::Buffer(_)) { elements.bytes } else { elements.slots };
         let dst = self.temp(1)?;
-        let inst = Inst { dst, a: index, b: count, c: place.dynamic, n: stride, m: place.name, run: access::INDEX };
-        self.value_inst(inst, 1);
+        let inst = Inst { dst, a: index, b: count, c: place.dynamic, n: stride, m: 0, run: access::INDEX };
+        self.index_inst(inst, false, place.name);
         Ok(Value::Place(Place { dynamic: dst, ..place }))
     }
 
@@ -104,8 +104,8 @@ impl Body<'_, '_> {
             return Err(unsupported("a runtime-sized array outside of a buffer"));
         };
         let dst = self.temp(1)?;
-        let (n, m) = (elements.bytes, place.name);
-        self.value_inst(Inst { dst, a: index, b: binding, c: 0, n, m, run: access::INDEX_RUNTIME }, 1);
+        let run = access::INDEX_RUNTIME;
+        self.index_inst(Inst { dst, a: index, b: binding, c: 0, n: elements.bytes, m: 0, run }, true, place.name);
         Ok(Value::Place(Place { dynamic: dst, ..place }))
     }
 }

@@ -14,6 +14,19 @@ fn foreign(what: &str) -> Refusal {
     unsupported(format!("{what}, which a kernel of buffers and scalars has no use for"))
 }
 
+/// The two jumps of a condition, and their operands.
+#[derive(Clone, Copy)]
+struct Test {
+    when: Run,
+    unless: Run,
+    a: u32,
+    c: u32,
+}
+
+impl Test {
+    const ALWAYS: Self = Self { when: control::JUMP, unless: control::JUMP, a: 0, c: 0 };
+}
+
 impl Body<'_, '_> {
     /// The statements of a block, whose values end with it.
     pub(super) fn block(&mut self, block: &Block) -> Result<(), Refusal> {
@@ -34,7 +47,10 @@ impl Body<'_, '_> {
 
     fn statement(&mut self, statement: &Statement) -> Result<(), Refusal> {
         match statement {
-            Statement::Emit(range) => range.clone().try_for_each(|handle| self.emit(handle)),
+            Statement::Emit(range) => range.clone().try_for_each(|handle| {
+                self.at(self.function.expressions.get_span(handle));
+                self.emit(handle)
+            }),
             Statement::Block(block) => {
                 self.unborrow_all()?;
                 self.block(block)
@@ -42,8 +58,8 @@ impl Body<'_, '_> {
             Statement::If { condition, accept, reject } => self.branch(*condition, accept, reject),
             Statement::Switch { selector, cases } => self.switch(*selector, cases),
             Statement::Loop { body, continuing, break_if } => self.repeat(body, continuing, *break_if),
-            Statement::Break => self.exit(&Statement::Break, control::JUMP, 0),
-            Statement::Continue => self.exit(&Statement::Continue, control::JUMP, 0),
+            Statement::Break => self.exit(&Statement::Break, control::JUMP, Test::ALWAYS),
+            Statement::Continue => self.exit(&Statement::Continue, control::JUMP, Test::ALWAYS),
             Statement::Return { value } => self.leave(*value),
             Statement::ControlBarrier(flags) => self.barrier(*flags),
             Statement::MemoryBarrier(_) => Ok(()),
@@ -63,13 +79,14 @@ impl Body<'_, '_> {
         }
     }
 
-    pub(super) fn jump(&mut self, run: Run, a: u32, b: u32) -> usize {
-        self.inst(Inst { dst: 0, a, b, c: 0, n: 0, m: 0, run })
+    /// Append a jump to a place that is not known yet. What `a` and `c` are is up to it.
+    pub(super) fn jump(&mut self, run: Run, a: u32, c: u32) -> usize {
+        self.inst(Inst { dst: 0, a, b: 0, c, n: 0, m: 0, run })
     }
 
-    /// Leave a loop or switch, or go on with its next round. The slot `a` says whether, if `run` asks.
-    fn exit(&mut self, statement: &Statement, run: Run, a: u32) -> Result<(), Refusal> {
-        let pc = self.jump(run, a, 0);
+    /// Leave a loop or switch, or go on with its next round, if the jump's operands say so.
+    fn exit(&mut self, statement: &Statement, run: Run, test: Test) -> Result<(), Refusal> {
+        let pc = self.jump(run, test.a, test.c);
         let outside = || unsupported("a jump out of no loop");
         if matches!(statement, Statement::Break) {
             self.exits.last_mut().ok_or_else(outside)?.breaks.push(pc);
@@ -80,20 +97,28 @@ impl Body<'_, '_> {
         Ok(())
     }
 
+    /// A condition as a jump. A comparison that was just made, and that nothing else uses, is made by the jump itself.
+    fn test(&mut self, condition: Handle<Expression>) -> Result<Test, Refusal> {
+        let slot = self.slot(condition)?;
+        if let Some((inst, op, kind)) = self.last_test(condition, slot)
+            && let Some((when, unless)) = control::tests(op, kind)
+        {
+            self.drop_last();
+            return Ok(Test { when, unless, a: inst.a, c: inst.b });
+        }
+        Ok(Test { when: control::JUMP_TRUE, unless: control::JUMP_FALSE, a: slot, c: 0 })
+    }
+
     fn branch(&mut self, condition: Handle<Expression>, accept: &Block, reject: &Block) -> Result<(), Refusal> {
-        let condition = self.slot(condition)?;
+        let test = self.test(condition)?;
         self.unborrow_all()?;
         // A loop's condition is a branch around a `break`: one jump does it.
         match (&accept[..], &reject[..]) {
-            ([], [leave @ (Statement::Break | Statement::Continue)]) => {
-                return self.exit(leave, control::JUMP_FALSE, condition);
-            }
-            ([leave @ (Statement::Break | Statement::Continue)], []) => {
-                return self.exit(leave, control::JUMP_TRUE, condition);
-            }
+            ([], [leave @ (Statement::Break | Statement::Continue)]) => return self.exit(leave, test.unless, test),
+            ([leave @ (Statement::Break | Statement::Continue)], []) => return self.exit(leave, test.when, test),
             _ => {}
         }
-        let to_reject = self.jump(control::JUMP_FALSE, condition, 0);
+        let to_reject = self.jump(test.unless, test.a, test.c);
         self.block(accept)?;
         if reject.is_empty() {
             self.land(vec![to_reject]);
@@ -129,7 +154,7 @@ impl Body<'_, '_> {
             self.land(to_case.or_else(|| default.take()).into_iter().collect());
             self.block(&case.body)?;
             if !case.fall_through {
-                self.exit(&Statement::Break, control::JUMP, 0)?;
+                self.exit(&Statement::Break, control::JUMP, Test::ALWAYS)?;
             }
         }
         let exits = self.exits.pop().unwrap_or_default();
