@@ -151,7 +151,10 @@ fn what_the_sanitizer_finds_has_its_kernel_and_line_and_fails() {
     assert_eq!(code, Some(1), "{stdout}");
     assert!(stderr.contains("the sanitizer found"), "{stderr}");
     // Either of the two lines that race may be the one it is told by.
-    assert!(stdout.lines().any(|line| line.starts_with("kernel `race`, line ") && line.contains(": race: ")), "{stdout}");
+    assert!(
+        stdout.lines().any(|line| line.starts_with("kernel `race`, line ") && line.contains(": race: ")),
+        "{stdout}"
+    );
     for part in ["kernel `past`, line 9: out-of-range: ", NO_DEVICE] {
         assert!(stdout.contains(part), "`{part}` in {stdout}");
     }
