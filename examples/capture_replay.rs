@@ -32,8 +32,8 @@ fn on_the_host(state: f32, keep: f32, heat: f32) -> f32 {
 }
 
 /// Run the example.
-pub(crate) fn run() -> Result<(), Box<dyn Error>> {
-    let device = graphreel_backends::open(&Select::Auto)?;
+pub(crate) fn run(select: &Select) -> Result<(), Box<dyn Error>> {
+    let device = graphreel_backends::open(select)?;
     let kernel = device.kernel(Wgsl::new(STEP).entry("step"))?;
     simulate(&device, &kernel)
 }
@@ -88,5 +88,6 @@ fn expect(what: &str, got: &[f32], expected: f32) -> Result<(), Box<dyn Error>> 
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    run()
+    // So that it runs on any machine. A program that wants a device, and no simulator, says `Select::Auto`.
+    run(&Select::AutoOrSim)
 }

@@ -25,9 +25,9 @@ fn saxpy(@builtin(global_invocation_id) id: vec3<u32>) {
 }";
 
 /// Run the example: `y = a * x + y`.
-pub(crate) fn run() -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(select: &Select) -> Result<(), Box<dyn Error>> {
     // The best device of this machine. A software Vulkan driver counts, after every real one.
-    let device = graphreel_backends::open(&Select::Auto)?;
+    let device = graphreel_backends::open(select)?;
 
     let n = 10_000_u16;
     let a = 0.5_f32;
@@ -53,5 +53,6 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    run()
+    // So that it runs on any machine. A program that wants a device, and no simulator, says `Select::Auto`.
+    run(&Select::AutoOrSim)
 }

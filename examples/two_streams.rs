@@ -27,8 +27,8 @@ const N: u32 = 4_096;
 const ROUNDS: u32 = 20;
 
 /// Run the example.
-pub(crate) fn run() -> Result<(), Box<dyn Error>> {
-    let device = graphreel_backends::open(&Select::Auto)?;
+pub(crate) fn run(select: &Select) -> Result<(), Box<dyn Error>> {
+    let device = graphreel_backends::open(select)?;
     let square = device.kernel(Wgsl::new(KERNELS).entry("square"))?;
     let add_into = device.kernel(Wgsl::new(KERNELS).entry("add_into"))?;
 
@@ -82,5 +82,6 @@ fn independent(device: &Device) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    run()
+    // So that it runs on any machine. A program that wants a device, and no simulator, says `Select::Auto`.
+    run(&Select::AutoOrSim)
 }

@@ -39,12 +39,13 @@ fn the_core_depends_on_no_backend() {
 
 #[test]
 fn a_backend_depends_on_the_core_alone() {
+    assert_eq!(ours("graphreel-sim"), ["graphreel"]);
     assert_eq!(ours("graphreel-wgpu"), ["graphreel"]);
 }
 
 #[test]
 fn the_facade_depends_on_backends_and_not_on_the_program() {
-    assert_eq!(ours("graphreel-backends"), ["graphreel", "graphreel-wgpu"]);
+    assert_eq!(ours("graphreel-backends"), ["graphreel", "graphreel-sim", "graphreel-wgpu"]);
 }
 
 #[test]

@@ -42,6 +42,20 @@ pub(crate) struct CheckArgs {
     /// The WGSL file
     #[arg(value_name = "FILE.wgsl")]
     pub(crate) file: PathBuf,
+    /// Also run every kernel once, on zeros, on the simulator, and look for races, divergent barriers and indices out of
+    /// range
+    #[arg(long)]
+    pub(crate) sanitize: bool,
+    /// With --sanitize: elements of each array, which the workgroups cover; by default 1000
+    #[arg(long, value_name = "N", requires = "sanitize", value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    pub(crate) elements: Option<u32>,
+    /// With --sanitize: workgroups in x, y and z, in place of as many as cover the elements
+    #[arg(long, value_name = "X,Y,Z", requires = "sanitize", value_delimiter = ',', num_args = 1,
+        value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub(crate) groups: Vec<u32>,
+    /// With --sanitize: the value of a scalar; once for each that the kernels take
+    #[arg(long, value_name = "NAME=VALUE", requires = "sanitize", value_parser = scalar)]
+    pub(crate) scalar: Vec<(String, String)>,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,
@@ -50,14 +64,16 @@ pub(crate) struct CheckArgs {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// `auto` for the best device, `all` for one of each backend, or backends by name
+    /// `auto` for the best device, or the simulator where there is none; `all` for one of each backend, the simulator
+    /// included; or backends by name
     #[arg(long, value_name = "auto|all|NAME,..", value_delimiter = ',', default_value = "auto")]
     pub(crate) backend: Vec<String>,
     /// What to run
     #[arg(long, value_enum, value_name = "NAME,..", value_delimiter = ',', default_value = "all")]
     pub(crate) workload: Vec<WorkloadArg>,
-    /// Sizes of the graphs, in nodes; `digits` has its own
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,10,100,1000",
+    /// Sizes of the graphs, in nodes; `digits` has its own. By default 1,10,100,1000, and 1,10 with
+    /// --sanitize
+    #[arg(long, value_name = "N,..", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) nodes: Vec<u32>,
     /// Measure each figure this many times; by default 30, and fewer for long runs
@@ -66,6 +82,9 @@ pub(crate) struct BenchArgs {
     /// Run graphs in this tier and no other: captured, built, native, re-encoded or eager
     #[arg(long, value_name = "T", value_parser = tier)]
     pub(crate) tier: Option<Tier>,
+    /// Run each once on the simulator and look for races, divergent barriers and indices out of range; nothing is timed
+    #[arg(long, conflicts_with = "replays")]
+    pub(crate) sanitize: bool,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,
@@ -88,6 +107,11 @@ pub(crate) enum WorkloadArg {
     GpuBound,
     /// A trained network reads 360 real handwritten digits
     Digits,
+}
+
+fn scalar(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a scalar is given as NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn tier(name: &str) -> Result<Tier, String> {

@@ -13,12 +13,13 @@ use serde::Serialize;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, Json};
+use crate::trial::{self, Trial};
 
 /// The largest file that is read. No kernel is that long, and a device file has no end.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// The object of `check --json`.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Report<'a> {
     schema: &'static str,
     file: &'a str,
@@ -29,6 +30,9 @@ struct Report<'a> {
     overrides: &'a [OverrideInfo],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault<'a>>,
+    /// Of `--sanitize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trial: Option<&'a Trial>,
 }
 
 /// Where a file is at fault; line and column count from 1 and are absent where no place is known.
@@ -47,9 +51,10 @@ struct Fault<'a> {
 ///
 /// # Errors
 ///
-/// [`Failure::Read`]; [`Failure::Kernel`] when the file does not hold valid WGSL.
+/// [`Failure::Read`]; [`Failure::Kernel`] when the file does not hold valid WGSL; with `--sanitize` what came of the runs.
 pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
-    let json = Json::new(args.json.json);
+    let json = Json::new(args.json.json.clone());
+    groups_of(&args)?;
     json.check()?;
     let file = args.file.display().to_string();
     let text = read(&args.file).map_err(|source| Failure::Read { path: file.clone(), source })?;
@@ -57,19 +62,33 @@ pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
     match inspect(&text).and_then(|entries| Ok((entries, overrides(&text)?))) {
         Ok((entries, overrides)) => {
             let entries = entries.as_slice();
-            let report =
-                Report { schema, file: &file, valid: true, entries: Some(entries), overrides: &overrides, error: None };
-            json.put(&report)?;
-            if json.leaves_stdout() { output::print(&describe(&file, entries, &overrides)) } else { Ok(()) }
+            if json.leaves_stdout() {
+                output::print(&describe(&file, entries, &overrides))?;
+            }
+            let trial = args.sanitize.then(|| trial::run(&text, entries, &args)).transpose()?;
+            let trial = trial.as_ref();
+            if let Some(trial) = trial.filter(|_| json.leaves_stdout()) {
+                output::print(&trial.describe())?;
+            }
+            let (entries, overrides) = (Some(entries), overrides.as_slice());
+            json.put(&Report { schema, file: &file, valid: true, entries, overrides, trial, ..Report::default() })?;
+            trial.map_or(Ok(()), Trial::outcome)
         }
         Err(error) => {
             let message = error.problem.to_string();
             let fault = fault(&error.problem, &message);
-            let report =
-                Report { schema, file: &file, valid: false, entries: None, overrides: &[], error: Some(fault) };
+            let report = Report { schema, file: &file, valid: false, error: Some(fault), ..Report::default() };
             json.put(&report)?;
             Err(Failure::Kernel { path: file, error: Box::new(error) })
         }
+    }
+}
+
+/// There are three axes.
+fn groups_of(args: &CheckArgs) -> Result<(), Failure> {
+    match args.groups.len() {
+        0..=3 => Ok(()),
+        more => Err(Failure::Usage(format!("--groups has {more} numbers; x, y and z are the most"))),
     }
 }
 

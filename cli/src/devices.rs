@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::JsonArg;
 use crate::failure::Failure;
 use crate::output::{self, Json};
+use crate::simulated::NO_DEVICE;
 
 /// The object of `devices --json`.
 #[derive(Serialize)]
@@ -50,6 +51,10 @@ fn describe_device(text: &mut String, device: &DeviceReport) {
     let DeviceInfo { name, api, kind, driver, pci, uuid, memory_bytes, .. } = &device.info;
     let kind = format!("{kind:?}").to_lowercase();
     let _ = writeln!(text, "  {} {name} ({kind}, {api}, {driver})", device.index);
+    if device.simulated {
+        let _ =
+            writeln!(text, "      {NO_DEVICE}; it runs kernels in a CPU interpreter, whose times are not a device's");
+    }
     let known = [pci.as_ref().map(|pci| format!("PCI {pci}")), uuid.as_ref().map(|uuid| format!("UUID {uuid}"))];
     let known: Vec<_> = known.into_iter().flatten().collect();
     if !known.is_empty() {

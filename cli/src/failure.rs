@@ -61,6 +61,17 @@ pub(crate) enum Failure {
         /// All rows.
         rows: usize,
     },
+    /// The sanitizer found something.
+    #[error("the sanitizer found {0} fault{s} in the kernels", s = if *.0 == 1 { "" } else { "s" })]
+    Findings(usize),
+    /// Kernels of a file did not run to their end.
+    #[error("{failed} of {runs} kernels did not run to the end")]
+    Runs {
+        /// Kernels that failed.
+        failed: usize,
+        /// All of them.
+        runs: usize,
+    },
     /// Backends whose device is there and does not open, of all that were to run.
     #[error("a device of {names} does not open; {failed} of {rows} rows of the others failed")]
     Backends {

@@ -8,8 +8,16 @@ mod check;
 mod devices;
 mod digits;
 mod failure;
+mod finding;
 mod logging;
 mod output;
+#[cfg(not(feature = "sim"))]
+#[path = "no_sanitizer.rs"]
+mod sanitizer;
+#[cfg(feature = "sim")]
+mod sanitizer;
+mod simulated;
+mod trial;
 
 use std::process::ExitCode;
 

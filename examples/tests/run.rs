@@ -1,8 +1,10 @@
-//! Runs every example, each of which checks its own result.
+//! Runs every example, each of which checks its own result: on wgpu and on the simulator where it takes any device.
 //!
-//! Without a device each is skipped and says so; `GRAPHREEL_REQUIRE=wgpu` makes that a failure.
+//! Without a device of wgpu that part is skipped and says so; `GRAPHREEL_REQUIRE=wgpu` makes it a failure.
 
 use std::error::Error;
+
+use graphreel_backends::Select;
 
 #[path = "../bring_your_own_device.rs"]
 #[expect(dead_code, reason = "`main` is for `cargo run`")]
@@ -10,6 +12,9 @@ mod bring_your_own_device;
 #[path = "../capture_replay.rs"]
 #[expect(dead_code, reason = "`main` is for `cargo run`")]
 mod capture_replay;
+#[path = "../injected_fault.rs"]
+#[expect(dead_code, reason = "`main` is for `cargo run`")]
+mod injected_fault;
 #[path = "../saxpy.rs"]
 #[expect(dead_code, reason = "`main` is for `cargo run`")]
 mod saxpy;
@@ -18,36 +23,54 @@ mod saxpy;
 mod two_streams;
 
 #[expect(clippy::print_stderr, reason = "a test that is left out has to say so where people look")]
-fn check(name: &str, run: fn() -> Result<(), Box<dyn Error>>) {
+fn has_wgpu(name: &str) -> bool {
     // A device that is there and does not open is no reason to skip.
-    if graphreel_wgpu::adapters().is_empty() {
-        let why = graphreel_wgpu::absence();
-        let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|wanted| wanted.trim() == "wgpu"), "{name}: a device is required: {why}");
-        eprintln!("{name}: skipped, no device: {why}");
-        return;
+    if !graphreel_wgpu::adapters().is_empty() {
+        return true;
     }
-    if let Err(error) = run() {
+    let why = graphreel_wgpu::absence();
+    let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|wanted| wanted.trim() == "wgpu"), "{name}: a device is required: {why}");
+    eprintln!("{name}: skipped on wgpu, no device: {why}");
+    false
+}
+
+fn check(name: &str, outcome: Result<(), Box<dyn Error>>) {
+    if let Err(error) = outcome {
         panic!("{name}: {error}");
+    }
+}
+
+fn check_on_each(name: &str, run: fn(&Select) -> Result<(), Box<dyn Error>>) {
+    check(name, run(&Select::Backend("sim".to_owned())));
+    if has_wgpu(name) {
+        check(name, run(&Select::Backend("wgpu".to_owned())));
     }
 }
 
 #[test]
 fn saxpy_is_right() {
-    check("saxpy", saxpy::run);
+    check_on_each("saxpy", saxpy::run);
 }
 
 #[test]
 fn capture_replay_is_right() {
-    check("capture_replay", capture_replay::run);
+    check_on_each("capture_replay", capture_replay::run);
 }
 
 #[test]
 fn two_streams_is_right() {
-    check("two_streams", two_streams::run);
+    check_on_each("two_streams", two_streams::run);
+}
+
+#[test]
+fn injected_fault_is_right() {
+    check("injected_fault", injected_fault::run());
 }
 
 #[test]
 fn bring_your_own_device_is_right() {
-    check("bring_your_own_device", bring_your_own_device::run);
+    if has_wgpu("bring_your_own_device") {
+        check("bring_your_own_device", bring_your_own_device::run());
+    }
 }

@@ -233,13 +233,17 @@ pub(super) struct Bound<D: Driver> {
 impl<D: Driver> Drop for Bound<D> {
     fn drop(&mut self) {
         let driver = self.shared.driver();
+        // A lost device has been told of, and answers nothing else.
+        let known = || self.shared.monitor().lost().is_some();
         if let Some(mode) = self.mode
             && let Err(error) = insist(|| driver.capture_mode_exchange(mode))
+            && !known()
         {
             tracing::warn!(%error, "a thread's capture mode could not be restored");
         }
         if let Some(before) = self.context
             && let Err(error) = insist(|| driver.context_set(before))
+            && !known()
         {
             tracing::warn!(%error, "what a thread had bound could not be restored");
         }

@@ -1,10 +1,10 @@
 //! The backends of this build and their devices: listing them, and opening the one that is meant.
 
 use graphreel::device::Device;
-use graphreel::{Caps, Config, DeviceInfo, Result, ServerError};
+use graphreel::{Caps, Config, DeviceInfo, DeviceKind, Result, ServerError};
 use serde::Serialize;
 
-use crate::select::{Select, choose};
+use crate::select::{Choice, Select, choose};
 
 /// Every backend there is or will be, in the order of listing.
 pub const BACKENDS: [&str; 4] = ["cuda", "hip", "wgpu", "sim"];
@@ -28,12 +28,28 @@ pub struct DeviceReport {
     pub index: usize,
     /// Who it is.
     pub info: DeviceInfo,
+    /// Whether it is no device at all, but the simulator. Absent where it is one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
     /// What it can do; absent where it cannot be opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<Caps>,
     /// Why it cannot be opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// A device that was opened, and how it was come by.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Opened {
+    /// The device.
+    pub device: Device,
+    /// Why that one, in a few words.
+    pub why: String,
+    /// Where the simulator stands in for a device by [`Select::AutoOrSim`]: why there is no device, in one line. A program
+    /// tells its user.
+    pub no_device: Option<String>,
 }
 
 /// A device that can be opened.
@@ -48,7 +64,7 @@ pub(crate) fn built() -> Vec<&'static str> {
 }
 
 fn is_built(name: &str) -> bool {
-    name == "wgpu" && cfg!(feature = "wgpu")
+    (name == "wgpu" && cfg!(feature = "wgpu")) || (name == "sim" && cfg!(feature = "sim"))
 }
 
 /// The devices of a backend, best first; none for one that is not in this build.
@@ -56,12 +72,14 @@ fn candidates(backend: &str) -> Vec<Candidate> {
     match backend {
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::candidates(),
+        #[cfg(feature = "sim")]
+        "sim" => crate::sim::candidates(),
         _ => Vec::new(),
     }
 }
 
 /// Why a backend has no device, in one line.
-fn absence(backend: &str) -> String {
+pub(crate) fn absence(backend: &str) -> String {
     match backend {
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::absence(),
@@ -69,11 +87,12 @@ fn absence(backend: &str) -> String {
     }
 }
 
-/// Why no backend has a device, in one line.
+/// Why no backend has a device, in one line. The simulator has none by its nature.
 pub(crate) fn why_none() -> String {
-    let reasons: Vec<_> = built().into_iter().map(|name| format!("{name}: {}", absence(name))).collect();
+    let real = built().into_iter().filter(|name| *name != "sim");
+    let reasons: Vec<_> = real.map(|name| format!("{name}: {}", absence(name))).collect();
     if reasons.is_empty() {
-        "this build has no backend; build with the feature of one".to_owned()
+        "this build has no backend with devices; build with the feature of one".to_owned()
     } else {
         reasons.join("; ")
     }
@@ -94,12 +113,12 @@ pub fn list() -> Vec<BackendReport> {
 fn report_device(next: &mut usize, candidate: Candidate) -> DeviceReport {
     let index = *next;
     *next += 1;
-    match (candidate.open)(Config::default()) {
-        Ok(device) => {
-            DeviceReport { index, info: device.info().clone(), caps: Some(device.caps().clone()), problem: None }
-        }
-        Err(error) => DeviceReport { index, info: candidate.info, caps: None, problem: Some(error.to_string()) },
-    }
+    let simulated = candidate.info.kind == DeviceKind::Simulated;
+    let (info, caps, problem) = match (candidate.open)(Config::default()) {
+        Ok(device) => (device.info().clone(), Some(device.caps().clone()), None),
+        Err(error) => (candidate.info, None, Some(error.to_string())),
+    };
+    DeviceReport { index, info, simulated, caps, problem }
 }
 
 /// Open the device that `select` means, with the default bounds.
@@ -117,18 +136,43 @@ pub fn open(select: &Select) -> Result<Device> {
 ///
 /// As [`open`].
 pub fn open_with(select: &Select, config: Config) -> Result<Device> {
+    let opened = open_explained(select, config)?;
+    if let Some(why) = &opened.no_device {
+        tracing::warn!(why, "no device was found; using the simulator, whose times are not a device's");
+    }
+    Ok(opened.device)
+}
+
+/// As [`open_with`], with how the device was come by, for a program that tells its user itself where the simulator stands
+/// in: the others warn of it in the log.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_explained(select: &Select, config: Config) -> Result<Opened> {
     let (wanted, by_variable) = resolve(select, std::env::var("GRAPHREEL_DEVICE").ok())?;
-    let mut found: Vec<Candidate> = BACKENDS.into_iter().flat_map(candidates).collect();
+    let mut found: Vec<Candidate> = asked(&wanted).into_iter().flat_map(candidates).collect();
     let infos: Vec<DeviceInfo> = found.iter().map(|candidate| candidate.info.clone()).collect();
     let chosen = choose(&infos, &wanted);
-    let (index, mut why) = if by_variable { chosen.map_err(blame_variable)? } else { chosen? };
+    let Choice { index, mut why, last_resort } = if by_variable { chosen.map_err(blame_variable)? } else { chosen? };
     if by_variable {
         why.push_str(", which GRAPHREEL_DEVICE holds");
     }
     let candidate = found.swap_remove(index);
     let DeviceInfo { backend, name, api, .. } = &candidate.info;
-    tracing::info!(backend, name, api, index, why, "opening a device");
-    (candidate.open)(config)
+    tracing::info!(backend, name, api, why, "opening a device");
+    let device = (candidate.open)(config)?;
+    Ok(Opened { device, why, no_device: last_resort.then(why_none) })
+}
+
+/// The backends to look into. One that is asked for by name is looked into alone: a vendor's library is loaded, and may
+/// complain, only where it is meant.
+fn asked(select: &Select) -> Vec<&'static str> {
+    let alone = |backend: &&str| matches!(select, Select::Backend(name) if name == backend);
+    match BACKENDS.into_iter().find(alone) {
+        Some(backend) => vec![backend],
+        None => BACKENDS.to_vec(),
+    }
 }
 
 /// What is meant after `GRAPHREEL_DEVICE` was looked at, and whether it said so. It speaks only where the caller does not.
@@ -176,5 +220,36 @@ mod tests {
             assert_eq!(report.devices.is_empty(), report.absent.is_some(), "{report:?}");
             assert!(report.absent.is_none_or(|why| !why.contains('\n')));
         }
+    }
+
+    #[test]
+    fn every_backend_that_is_required_has_a_device() {
+        let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+        let reports = list();
+        for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let report = reports.iter().find(|report| report.name == name).expect("GRAPHREEL_REQUIRE names backends");
+            assert_eq!(report.absent, None, "GRAPHREEL_REQUIRE names {name}, which is absent");
+        }
+    }
+
+    #[test]
+    fn a_backend_that_is_named_is_looked_into_alone() {
+        assert_eq!(asked(&Select::Backend("sim".to_owned())), ["sim"]);
+        assert_eq!(asked(&Select::Backend("warp".to_owned())), BACKENDS);
+        assert_eq!(asked(&Select::Index(0)), BACKENDS);
+    }
+
+    #[cfg(feature = "sim")]
+    #[test]
+    fn the_simulator_is_always_there_last_and_marked() {
+        let reports = list();
+        let devices: Vec<_> = reports.iter().flat_map(|report| &report.devices).collect();
+        let (last, others) = devices.split_last().expect("the simulator");
+        assert!(last.simulated && last.problem.is_none() && last.info.kind == DeviceKind::Simulated, "{last:?}");
+        assert!(others.iter().all(|device| !device.simulated), "{others:?}");
+        let opened = open_explained(&Select::Backend("sim".to_owned()), Config::default()).expect("it needs nothing");
+        assert_eq!((opened.device.info().backend.as_str(), opened.no_device), ("sim", None));
+        let by_index = open(&Select::Index(last.index)).expect("as it is listed");
+        assert_eq!(by_index.info().kind, DeviceKind::Simulated);
     }
 }

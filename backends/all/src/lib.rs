@@ -10,8 +10,10 @@
 
 mod catalog;
 mod select;
+#[cfg(feature = "sim")]
+mod sim;
 #[cfg(feature = "wgpu")]
 mod wgpu;
 
-pub use catalog::{BACKENDS, BackendReport, DeviceReport, list, open, open_with};
+pub use catalog::{BACKENDS, BackendReport, DeviceReport, Opened, list, open, open_explained, open_with};
 pub use select::{Select, SelectError};

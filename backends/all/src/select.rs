@@ -3,18 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
-use graphreel::{DeviceInfo, ServerError};
+use graphreel::{DeviceInfo, DeviceKind, ServerError};
 
-use crate::catalog::{BACKENDS, built};
+use crate::catalog::{BACKENDS, absence, built, why_none};
 
 /// Which device to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Select {
-    /// What `GRAPHREEL_DEVICE` says; without it the best device that is one, software ones last.
+    /// What `GRAPHREEL_DEVICE` says; without it the best device that is one, software ones last. Never the simulator.
     #[default]
     Auto,
-    /// As [`Select::Auto`], and a simulator where there is none.
+    /// As [`Select::Auto`], and the simulator where there is no device.
     AutoOrSim,
     /// The best device of a backend, by the backend's name.
     Backend(String),
@@ -42,7 +42,7 @@ impl fmt::Display for SelectError {
         let Self { text, problem } = self;
         write!(
             f,
-            "`{text}` selects no device: {problem}; use auto, a backend, an index, a PCI address, a UUID or a name"
+            "`{text}` selects no device: {problem}; use auto, auto-or-sim, a backend, an index, a PCI address, a UUID or a name"
         )
     }
 }
@@ -51,7 +51,8 @@ impl std::error::Error for SelectError {}
 
 impl From<SelectError> for ServerError {
     fn from(error: SelectError) -> Self {
-        let why = "use auto, a backend's name, an index, a PCI address, a UUID or a part of a device's name";
+        let why =
+            "use auto, auto-or-sim, a backend's name, an index, a PCI address, a UUID or a part of a device's name";
         Self::unsupported(format!("selecting a device by `{}` ({})", error.text, error.problem), why)
     }
 }
@@ -117,14 +118,27 @@ impl fmt::Display for Select {
     }
 }
 
-/// The position in `found` that `select` means, and why that one. `found` is in the order of listing: by backend, best
-/// device first.
-pub(crate) fn choose(found: &[DeviceInfo], select: &Select) -> Result<(usize, String), ServerError> {
+/// What a selection came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// The position among what was found.
+    pub(crate) index: usize,
+    /// Why that one.
+    pub(crate) why: String,
+    /// Whether it is the simulator for want of a device.
+    pub(crate) last_resort: bool,
+}
+
+/// Which of `found` is meant by `select`, and why. `found` is in the order of listing: by backend, best device first.
+pub(crate) fn choose(found: &[DeviceInfo], select: &Select) -> Result<Choice, ServerError> {
     let first = |matches: &dyn Fn(&DeviceInfo) -> bool| found.iter().position(matches);
     let contains = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
+    let simulated = |index: usize| found[index].kind == DeviceKind::Simulated;
+    // Positions are unique, so the first of the best kind wins. The simulator is the last kind.
+    let best = |indices: &mut dyn Iterator<Item = usize>| indices.min_by_key(|index| (found[*index].kind, *index));
     let chosen = match select {
-        // Positions are unique, so the first of the best kind wins.
-        Select::Auto | Select::AutoOrSim => (0..found.len()).min_by_key(|index| (found[*index].kind, *index)),
+        Select::Auto => best(&mut (0..found.len()).filter(|index| !simulated(*index))),
+        Select::AutoOrSim => best(&mut (0..found.len())),
         Select::Backend(name) => first(&|info| info.backend == *name),
         Select::Name(name) => first(&|info| contains(&info.name, name)),
         Select::Index(index) => (*index < found.len()).then_some(*index),
@@ -132,9 +146,16 @@ pub(crate) fn choose(found: &[DeviceInfo], select: &Select) -> Result<(usize, St
         Select::Pci(address) => first(&|info| info.pci.as_ref().is_some_and(|known| same_pci(known, address))),
     };
     match (chosen, select) {
-        (Some(index), Select::Auto | Select::AutoOrSim) => Ok((index, "the best kind of device found".to_owned())),
-        (Some(index), select) => Ok((index, format!("asked for by {select}"))),
+        (Some(index), Select::AutoOrSim) if simulated(index) => {
+            Ok(Choice { index, why: "no device was found".to_owned(), last_resort: true })
+        }
+        (Some(index), Select::Auto | Select::AutoOrSim) => {
+            Ok(Choice { index, why: "the best kind of device found".to_owned(), last_resort: false })
+        }
+        (Some(index), select) => Ok(Choice { index, why: format!("asked for by {select}"), last_resort: false }),
         (None, Select::Backend(name)) if !built().contains(&name.as_str()) => Err(not_built(name)),
+        (None, Select::Backend(name)) => Err(ServerError::unsupported(format!("opening {select}"), absence(name))),
+        (None, Select::Auto | Select::AutoOrSim) => Err(ServerError::unsupported("opening a device", no_device())),
         (None, select) => Err(absent(found, select)),
     }
 }
@@ -153,13 +174,23 @@ fn not_built(name: &str) -> ServerError {
     ServerError::unsupported(format!("backend `{name}`"), why)
 }
 
+/// Why there is no device, with the way out that this build has.
+fn no_device() -> String {
+    let why = why_none();
+    if built().contains(&"sim") { format!("{why}; or ask for `sim`, the simulator, which is no device") } else { why }
+}
+
 fn absent(found: &[DeviceInfo], select: &Select) -> ServerError {
+    let what = format!("opening {select}");
     if found.is_empty() {
-        return ServerError::unsupported("opening a device", crate::catalog::why_none());
+        return ServerError::unsupported(what, why_none());
     }
-    let names = found.iter().enumerate().map(|(index, info)| format!("{index} {} ({})", info.name, info.backend));
+    let names = found.iter().enumerate().map(|(index, info)| {
+        let no_device = if info.kind == DeviceKind::Simulated { ": no device" } else { "" };
+        format!("{index} {} ({}{no_device})", info.name, info.backend)
+    });
     let names: Vec<_> = names.collect();
-    ServerError::unsupported(format!("opening {select}"), format!("the devices are: {}", names.join(", ")))
+    ServerError::unsupported(what, format!("the devices are: {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -183,11 +214,12 @@ mod tests {
         }
     }
 
-    fn machine() -> [DeviceInfo; 3] {
+    fn machine() -> [DeviceInfo; 4] {
         [
             info("wgpu", "llvmpipe (LLVM 15)", DeviceKind::Software, None),
             info("wgpu", "Part of a CPU", DeviceKind::Integrated, Some("0000:00:02.0")),
             info("wgpu", "Big Card", DeviceKind::Discrete, Some("0000:0a:00.0")),
+            info("sim", "A simulator", DeviceKind::Simulated, None),
         ]
     }
 
@@ -199,6 +231,7 @@ mod tests {
             ("auto", Select::Auto),
             ("auto-or-sim", Select::AutoOrSim),
             ("wgpu", Select::Backend("wgpu".into())),
+            ("sim", Select::Backend("sim".into())),
             ("backend:mine", Select::Backend("mine".into())),
             ("2", Select::Index(2)),
             ("llvmpipe", Select::Name("llvmpipe".into())),
@@ -222,20 +255,56 @@ mod tests {
     #[test]
     fn auto_prefers_real_devices_and_software_comes_last() {
         let found = machine();
-        assert_eq!(choose(&found, &Select::Auto).expect("three").0, 2);
-        assert_eq!(choose(&found[..1], &Select::Auto).expect("one").0, 0);
+        assert_eq!(choose(&found, &Select::Auto).expect("three").index, 2);
+        assert_eq!(choose(&found[..1], &Select::Auto).expect("one").index, 0);
+    }
+
+    #[test]
+    fn the_simulator_comes_behind_every_device_and_says_that_there_is_none() {
+        let found = machine();
+        let of = |found: &[DeviceInfo]| {
+            choose(found, &Select::AutoOrSim).map(|choice| (choice.index, choice.last_resort)).expect("a simulator")
+        };
+        assert_eq!(of(&found), (2, false));
+        // A software device is one all the same.
+        assert_eq!(of(&[found[3].clone(), found[0].clone()]), (1, false));
+        assert_eq!(of(&found[3..]), (0, true));
+    }
+
+    #[test]
+    fn auto_never_takes_the_simulator_and_says_how_to() {
+        let error = choose(&machine()[3..], &Select::Auto).expect_err("no device");
+        assert!(matches!(error, ServerError::Unsupported { .. }));
+        assert_eq!(error.to_string().contains("ask for `sim`"), cfg!(feature = "sim"), "{error}");
+    }
+
+    #[test]
+    fn the_simulator_that_is_asked_for_is_no_last_resort() {
+        let found = machine();
+        for text in ["sim", "3", "name:simulator"] {
+            let choice = choose(&found, &text.parse().expect("a selection")).expect("it is there");
+            assert_eq!((choice.index, choice.last_resort), (3, false), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_backend_without_a_device_is_told_why_and_not_what_others_have() {
+        let error = choose(&machine()[3..], &Select::Backend("wgpu".into())).expect_err("no device of it");
+        let text = error.to_string();
+        assert!(text.contains("wgpu") && !text.contains("A simulator"), "{text}");
     }
 
     #[test]
     fn each_way_to_name_a_device_finds_it() {
         let found = machine();
-        let of = |text: &str| choose(&found, &text.parse().expect("a selection")).map(|(index, _)| index);
+        let of = |text: &str| choose(&found, &text.parse().expect("a selection")).map(|choice| choice.index);
         assert_eq!(of("LLVMpipe").expect("by name"), 0);
         assert_eq!(of("1").expect("by index"), 1);
         assert_eq!(of("0A:00.0").expect("by address"), 2);
         assert_eq!(of("uuid:01234567-89AB-cdef-0123-456789abcdef").expect("by UUID"), 2);
-        let error = of("7").expect_err("there are three");
+        let error = of("7").expect_err("there are four");
         assert!(error.to_string().contains("1 Part of a CPU (wgpu)"), "{error}");
+        assert!(error.to_string().contains("3 A simulator (sim: no device)"), "{error}");
         // A function of another bus that ends alike is another device.
         assert!(of("pci:a:00.0").is_err());
     }

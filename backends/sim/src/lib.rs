@@ -37,7 +37,7 @@ pub use driver::SimDriver;
 pub use failure::{Misuse, Rule};
 pub use fault::{Failure, FaultPlan, FaultRule, RunKind, Then, When};
 pub use handle::{SimContext, SimEvent, SimExec, SimFunction, SimGraph, SimModule, SimNode, SimStream};
-pub use open::{SimServer, open};
+pub use open::{SimServer, describe, open};
 pub use options::{Completion, SimOptions};
 pub use probe::{KernelFinding, Probe, Unclean};
 pub use state::Live;

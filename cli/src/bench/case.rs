@@ -10,6 +10,10 @@ use crate::args::{BenchArgs, WorkloadArg};
 use crate::digits::{self, Batches};
 use crate::failure::Failure;
 
+/// Sizes unless the caller names some.
+const NODES: [u32; 4] = [1, 10, 100, 1000];
+/// Under the sanitizer, which is slow, and sees in a long graph what it saw in a short one.
+const NODES_SANITIZED: [u32; 2] = [1, 10];
 /// A GPU-bound node takes at least this long beyond the launch of a small one.
 const NODE_MICROS_MIN: u128 = 150;
 /// No device needs more steps for that.
@@ -33,13 +37,15 @@ impl Case {
     pub(crate) fn all(args: &BenchArgs) -> Vec<Self> {
         use WorkloadArg::{All, Chain, Diamond, Digits, Fanout, GpuBound, Independent};
         let mut cases = Vec::new();
+        let default = if args.sanitize { &NODES_SANITIZED[..] } else { &NODES[..] };
+        let nodes = if args.nodes.is_empty() { default } else { &args.nodes };
         for asked in &args.workload {
             let workloads = match asked {
                 All => vec![Chain, Independent, Fanout, Diamond, GpuBound, Digits],
                 one => vec![*one],
             };
             for workload in workloads {
-                let sizes = if workload == Digits { &[0][..] } else { &args.nodes };
+                let sizes = if workload == Digits { &[0][..] } else { nodes };
                 cases.extend(sizes.iter().map(|nodes| Self { workload, nodes: *nodes }));
             }
         }
@@ -134,6 +140,7 @@ mod tests {
     fn digits_has_one_case_and_the_others_one_for_each_size() {
         assert_eq!(cases(&[]).len(), 5 * 4 + 1);
         assert_eq!(cases(&["--workload", "digits", "--nodes", "1,2,3"]).len(), 1);
+        assert_eq!(cases(&["--sanitize"]).len(), 5 * 2 + 1);
     }
 
     #[test]

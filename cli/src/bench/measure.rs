@@ -19,6 +19,7 @@ use super::stopwatch::{Samples, Stopwatch};
 use super::target::{Bound, Target};
 use crate::digits::{Batches, accuracy};
 use crate::failure::Failure;
+use crate::simulated::is_simulated;
 
 /// Rounds of measurement unless the caller says how many.
 const ROUNDS: u32 = 30;
@@ -38,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) policy: CapturePolicy,
     /// Rounds, where the caller says.
     pub(crate) replays: Option<u32>,
+    /// Whether anything is timed; if not, results are proved and that is all.
+    pub(crate) timed: bool,
 }
 
 /// Why a row failed.
@@ -59,6 +62,7 @@ pub(crate) fn row(target: &mut Target, case: Case, settings: &Settings) -> Row {
     let mut row = Row {
         backend: info.backend.clone(),
         device: info.name.clone(),
+        simulated: is_simulated(info),
         workload: case.name(),
         nodes: case.nodes(),
         policy: policy_name(&settings.policy),
@@ -105,22 +109,29 @@ fn fill_plan(
     proved(&bound, "the eager run", || bound.eager())?;
     let graph = capture(row, &bound, settings)?;
     proved(&bound, "the replay", || replay(&graph).map(|_| ()))?;
-    let baseline = baseline(row, &bound)?;
+    if settings.timed {
+        time(row, &bound, &graph, settings)?;
+    }
+    if let Some(batches) = batches {
+        read_digits(row, &bound, &graph, batches)?;
+    }
+    Ok(())
+}
+
+/// The times of every way to run it, and the proof that the results were right to the end.
+fn time(row: &mut Row, bound: &Bound<'_>, graph: &Graph, settings: &Settings) -> Result<(), RowError> {
+    let baseline = baseline(row, bound)?;
     let cut = baseline
         .as_ref()
         .map(|baseline| tuned_cut(baseline, row.nodes))
         .transpose()
         .map_err(RowError::Baseline)?
         .flatten();
-    let times = rounds(&bound, &graph, baseline.as_ref().map(|baseline| (baseline, cut)), settings)?;
+    let times = rounds(bound, graph, baseline.as_ref().map(|baseline| (baseline, cut)), settings)?;
     times.write(row, cut);
-    unchanged(&bound, "the last timed run")?;
+    unchanged(bound, "the last timed run")?;
     // The ways take turns, so that run need not have been a replay.
-    proved(&bound, "a replay after the timing", || replay(&graph).map(|_| ()))?;
-    if let Some(batches) = batches {
-        read_digits(row, &bound, &graph, batches)?;
-    }
-    Ok(())
+    proved(bound, "a replay after the timing", || replay(graph).map(|_| ()))
 }
 
 /// Run `work` from poisoned buffers and hold its results against the host's.
@@ -319,7 +330,7 @@ mod tests {
         let mut target = Target::new(device);
         let mut work = Work { plan: launch_bound(Shape::Chain, 5), batches: None };
         change(&mut work);
-        let settings = Settings { policy: CapturePolicy::Best, replays: Some(1) };
+        let settings = Settings { policy: CapturePolicy::Best, replays: Some(1), timed: true };
         let error = fill(&mut Row::default(), &mut target, &work, &settings).expect_err("the work is not as expected");
         Some(error.to_string())
     }

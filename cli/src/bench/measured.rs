@@ -55,7 +55,7 @@ impl Measured {
     ///
     /// Why the row failed: a wrong result, or what the device answered.
     pub fn figures(&mut self, rounds: u32) -> Result<Figures, String> {
-        let settings = Settings { policy: CapturePolicy::Best, replays: Some(rounds) };
+        let settings = Settings { policy: CapturePolicy::Best, replays: Some(rounds), timed: true };
         let row = measure::row_of(&mut self.target, &self.plan, &settings).map_err(|error| error.to_string())?;
         Ok(Figures {
             total_us: row.total_us,

@@ -9,6 +9,7 @@ mod measure;
 pub(crate) mod measured;
 #[cfg(not(feature = "wgpu"))]
 mod no_baseline;
+mod opening;
 pub(crate) mod plan;
 mod progress;
 mod row;
@@ -20,18 +21,21 @@ use std::fmt::Write as _;
 
 use graphreel::device::Device;
 use graphreel::{CapturePolicy, DeviceInfo};
-use graphreel_backends::{BACKENDS, Select, list, open};
 use serde::Serialize;
 
 use self::case::Case;
 use self::facts::Machine;
 use self::measure::Settings;
+use self::opening::{Unopened, only_the_simulator, open_all};
 use self::progress::Progress;
 use self::row::{Row, remarks, table};
 use self::target::Target;
 use crate::args::BenchArgs;
 use crate::failure::Failure;
+use crate::finding::{Finding, listed};
 use crate::output::{self, Json};
+use crate::sanitizer::Sanitizer;
+use crate::simulated::{NO_DEVICE, is_simulated};
 
 /// The object of `bench --json`.
 #[derive(Serialize)]
@@ -41,58 +45,85 @@ struct Report<'a> {
     machine: Machine,
     devices: Vec<&'a DeviceInfo>,
     rows: &'a [Row],
+    /// What `--sanitize` found; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<&'a [Finding]>,
     /// Backends that `--backend all` means and that did not open.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     failed: &'a [Unopened],
 }
 
-/// A backend whose device is there and does not open.
-#[derive(Debug, Serialize)]
-struct Unopened {
-    backend: String,
-    error: String,
+impl<'a> Report<'a> {
+    fn new(devices: Vec<&'a DeviceInfo>, rows: &'a [Row]) -> Self {
+        let (schema, version) = ("graphreel.bench/1", env!("CARGO_PKG_VERSION"));
+        Self { schema, version, machine: Machine::ask(), devices, rows, findings: None, failed: &[] }
+    }
 }
 
 /// Run the command.
 ///
 /// # Errors
 ///
-/// [`Failure::Rows`] when a row failed and [`Failure::Backends`] when one of all backends did not open, after all else was
-/// printed; no device to run on.
+/// [`Failure::Rows`] when a row failed, [`Failure::Findings`] when the sanitizer found something, and
+/// [`Failure::Backends`] when one of all backends did not open, after all else was printed; no device to run on.
 pub(crate) fn run(args: BenchArgs) -> Result<(), Failure> {
     let json = Json::new(args.json.json.clone());
+    if args.sanitize { sanitize(&args, &json) } else { measure_all(&args, &json) }
+}
+
+fn measure_all(args: &BenchArgs, json: &Json) -> Result<(), Failure> {
     json.check()?;
     let (devices, failed) = open_all(&args.backend)?;
-    let cases = Case::all(&args);
-    let policy = args.tier.map_or(CapturePolicy::Best, |tier| CapturePolicy::Require(vec![tier]));
-    let settings = Settings { policy, replays: args.replays };
+    let settings = Settings { policy: policy(args), replays: args.replays, timed: true };
+    let cases = Case::all(args);
     let mut progress = Progress::new(cases.len() * devices.len());
     let mut rows = Vec::new();
     for device in &devices {
         let first = rows.len();
-        let mut target = Target::new(device.clone());
-        for case in &cases {
-            progress.begin(case.name());
-            rows.push(measure::row(&mut target, *case, &settings));
-            progress.end();
-        }
+        rows.extend(rows_of(device, &cases, &settings, &mut progress));
         if json.leaves_stdout() {
-            progress.aside(|| output::print(&describe(device, &rows[first..])))?;
+            progress.aside(|| output::print(&describe(device, &rows[first..], args)))?;
         }
     }
     drop(progress);
     if json.leaves_stdout() {
         failed.iter().try_for_each(|one| output::print(&format!("{}: FAILED: {}\n", one.backend, one.error)))?;
     }
-    json.put(&Report {
-        schema: "graphreel.bench/1",
-        version: env!("CARGO_PKG_VERSION"),
-        machine: Machine::ask(),
-        devices: devices.iter().map(Device::info).collect(),
-        rows: &rows,
-        failed: &failed,
-    })?;
+    let infos = devices.iter().map(Device::info).collect();
+    json.put(&Report { failed: &failed, ..Report::new(infos, &rows) })?;
     outcome(&rows, &failed)
+}
+
+/// Run every case once, watched.
+fn sanitize(args: &BenchArgs, json: &Json) -> Result<(), Failure> {
+    only_the_simulator(&args.backend)?;
+    json.check()?;
+    let (device, sanitizer) = Sanitizer::open()?;
+    let settings = Settings { policy: policy(args), replays: None, timed: false };
+    let cases = Case::all(args);
+    let rows = rows_of(&device, &cases, &settings, &mut Progress::new(cases.len()));
+    let findings = sanitizer.findings();
+    if json.leaves_stdout() {
+        output::print(&(describe(&device, &rows, args) + &listed(&findings)))?;
+    }
+    json.put(&Report { findings: Some(&findings), ..Report::new(vec![device.info()], &rows) })?;
+    outcome(&rows, &[])?;
+    if findings.is_empty() { Ok(()) } else { Err(Failure::Findings(findings.len())) }
+}
+
+fn policy(args: &BenchArgs) -> CapturePolicy {
+    args.tier.map_or(CapturePolicy::Best, |tier| CapturePolicy::Require(vec![tier]))
+}
+
+fn rows_of(device: &Device, cases: &[Case], settings: &Settings, progress: &mut Progress) -> Vec<Row> {
+    let mut target = Target::new(device.clone());
+    let row = |case: &Case| {
+        progress.begin(case.name());
+        let row = measure::row(&mut target, *case, settings);
+        progress.end();
+        row
+    };
+    cases.iter().map(row).collect()
 }
 
 fn outcome(rows: &[Row], unopened: &[Unopened]) -> Result<(), Failure> {
@@ -108,54 +139,18 @@ fn outcome(rows: &[Row], unopened: &[Unopened]) -> Result<(), Failure> {
     }
 }
 
-/// Which devices `--backend` means.
-fn selections(names: &[String]) -> Result<Vec<Select>, Failure> {
-    let mut once: Vec<&str> = Vec::new();
-    names.iter().map(|name| name.trim()).for_each(|name| {
-        if !once.contains(&name) {
-            once.push(name)
-        }
-    });
-    let names = once;
-    match names.as_slice() {
-        ["auto"] => return Ok(vec![Select::AutoOrSim]),
-        ["all"] => {
-            let present = list().into_iter().filter(|backend| backend.absent.is_none());
-            let all: Vec<_> = present.map(|backend| Select::Backend(backend.name.to_owned())).collect();
-            // Nothing at all is an error that opening explains best.
-            return Ok(if all.is_empty() { vec![Select::AutoOrSim] } else { all });
-        }
-        _ => {}
-    }
-    let select = |name: &&str| match *name {
-        "auto" | "all" => Err(Failure::Usage(format!("--backend `{name}` stands alone"))),
-        name if BACKENDS.contains(&name) => Ok(Select::Backend(name.to_owned())),
-        name => Err(Failure::Usage(format!("no backend `{name}`: there are {}, auto and all", BACKENDS.join(", ")))),
-    };
-    names.iter().map(select).collect()
-}
-
-/// The devices of `--backend`. One of `all` that does not open is kept from the rest, which run; one that was asked for by
-/// name ends the command.
-fn open_all(names: &[String]) -> Result<(Vec<Device>, Vec<Unopened>), Failure> {
-    let all = names.iter().all(|name| name.trim() == "all");
-    let (mut devices, mut failed) = (Vec::new(), Vec::new());
-    for select in selections(names)? {
-        match (open(&select), &select) {
-            (Ok(device), _) => devices.push(device),
-            (Err(error), Select::Backend(name)) if all => {
-                failed.push(Unopened { backend: name.clone(), error: error.to_string() });
-            }
-            (Err(error), _) => return Err(error.into()),
-        }
-    }
-    Ok((devices, failed))
-}
-
-fn describe(device: &Device, rows: &[Row]) -> String {
+fn describe(device: &Device, rows: &[Row], args: &BenchArgs) -> String {
     let DeviceInfo { backend, name, api, driver, .. } = device.info();
     let mut text = format!("{backend}: {name} ({api}, {driver})\n");
-    if cfg!(debug_assertions) {
+    if is_simulated(device.info()) {
+        let times = match (args.sanitize, args.nodes.is_empty()) {
+            (false, _) => "the times are those of the CPU interpreter",
+            (true, false) => "nothing is timed",
+            (true, true) => "nothing is timed, and the graphs are small; --nodes chooses other sizes",
+        };
+        let _ = writeln!(text, "{NO_DEVICE}: {times}");
+    }
+    if cfg!(debug_assertions) && !args.sanitize {
         text.push_str("built without optimisation: the times say little, use --release\n");
     }
     text.push_str(&table(rows));
@@ -163,21 +158,4 @@ fn describe(device: &Device, rows: &[Row]) -> String {
         let _ = writeln!(text, "{remark}");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backends_are_named_alone_or_by_name() {
-        let of = |text: &str| selections(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(of("auto").expect("one word"), [Select::AutoOrSim]);
-        assert_eq!(of("wgpu,sim").expect("two names"), [Select::Backend("wgpu".into()), Select::Backend("sim".into())]);
-        // As workloads and sizes, what is named twice is run once.
-        assert_eq!(of("wgpu,sim,wgpu").expect("two names").len(), 2);
-        for bad in ["warp", "auto,wgpu", "all,auto", ""] {
-            assert!(matches!(of(bad), Err(Failure::Usage(_))), "{bad}");
-        }
-    }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, TableComponent};
 use serde::Serialize;
 
+use crate::simulated::NO_DEVICE;
+
 /// One workload at one size on one device. What was not measured is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Row {
@@ -12,6 +14,9 @@ pub(crate) struct Row {
     pub(crate) backend: String,
     /// The device's name.
     pub(crate) device: String,
+    /// Whether that is no device, but the simulator: its times are those of a CPU interpreter. Absent on a device.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) simulated: bool,
     /// The workload's name.
     pub(crate) workload: &'static str,
     /// Launches of one replay.
@@ -145,8 +150,9 @@ pub(crate) fn remarks(row: &Row) -> Option<String> {
     match (row, row.accuracy, row.images) {
         (Row { error: Some(error), .. }, ..) => Some(format!("FAILED: {name}: {error}")),
         (_, Some(accuracy), Some(images)) => Some(format!(
-            "digits: {images} handwritten digits, {:.2} % read right, image for image as on the host",
-            accuracy * 100.0
+            "digits: {images} handwritten digits, {:.2} % read right, image for image as on the host{}",
+            accuracy * 100.0,
+            if row.simulated { format!(" ({NO_DEVICE})") } else { String::new() },
         )),
         _ => row.baseline_absent.as_ref().map(|why| format!("{name}: no hand-written wgpu beside it: {why}")),
     }

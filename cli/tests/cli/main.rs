@@ -4,4 +4,5 @@ mod bench;
 mod check;
 mod devices;
 mod program;
+mod sim;
 mod usage;
