@@ -21,14 +21,28 @@ use crate::stream::StreamId;
 use crate::sync::Arc;
 use crate::ticket::{Fence, Profile, Ticket};
 
+/// Work that failed, and whether something of it may have run.
+pub(super) struct Failed {
+    pub(super) error: ServerError,
+    pub(super) ran: bool,
+}
+
+impl From<ServerError> for Failed {
+    /// A failure before the device was given anything.
+    fn from(error: ServerError) -> Self {
+        Self { error, ran: false }
+    }
+}
+
 /// Timing events around each operation of a profile, or node of a replay.
 pub(super) struct Timings<D: Driver>(Vec<(EventCell<D>, EventCell<D>)>);
 
 impl<D: Driver> HardwareServer<D> {
     /// Run an admitted operation on the lane of `role`.
     pub(super) fn run(&mut self, stream: StreamId, role: Role, op: &Op) -> Result<()> {
-        let given = self.lane(role).and_then(|lane| self.give(lane, op, None));
-        if let Err(error) = given {
+        let lane = self.lane(role);
+        let given = lane.map_err(Failed::from).and_then(|lane| self.give(lane, op, None));
+        if let Err(Failed { error, .. }) = given {
             self.book.failed(stream, op, &error);
             return Err(error);
         }
@@ -52,7 +66,12 @@ impl<D: Driver> HardwareServer<D> {
 
     /// Give an operation to a lane, after everything that its buffers' earlier users do, with events around it if it is timed.
     #[expect(unsafe_code, reason = "orders the work and keeps what it reaches")]
-    pub(super) fn give(&mut self, lane: LaneId, op: &Op, timed: Option<&(EventCell<D>, EventCell<D>)>) -> Result<()> {
+    pub(super) fn give(
+        &mut self,
+        lane: LaneId,
+        op: &Op,
+        timed: Option<&(EventCell<D>, EventCell<D>)>,
+    ) -> Result<(), Failed> {
         let staged = match op {
             Op::Write { bytes, .. } | Op::Upload { bytes, .. } => Some(self.stage(bytes)?),
             _ => None,
@@ -78,7 +97,8 @@ impl<D: Driver> HardwareServer<D> {
         let given = unsafe { action.run(driver, stream) };
         self.shared.settle(given, op.call().prefix())?;
         if let Some((_, end)) = timed {
-            self.shared.settle(driver.event_record(end.event(), stream), "timing an operation")?;
+            let recorded = self.shared.settle(driver.event_record(end.event(), stream), "timing an operation");
+            recorded.map_err(|error| Failed { error, ran: true })?;
         }
         self.counters.submits += 1;
         Ok(())
@@ -237,7 +257,7 @@ impl<D: Driver> HardwareServer<D> {
         for (op, events) in ops.iter().zip(&timings.0) {
             check(op, &self.caps, self.info.id)?;
             let _ = self.book.admit(stream, op)?;
-            if let Err(error) = self.give(lane, op, Some(events)) {
+            if let Err(Failed { error, .. }) = self.give(lane, op, Some(events)) {
                 self.book.failed(stream, op, &error);
                 return Err(error);
             }

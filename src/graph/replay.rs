@@ -3,7 +3,7 @@
 use super::driver::Driver;
 use super::executable::HardwareGraph;
 use super::fence::EventFence;
-use super::issue::Timings;
+use super::issue::{Failed, Timings};
 use super::lanes::Role;
 use super::order::LaneId;
 use super::server::{HardwareServer, unknown};
@@ -14,12 +14,6 @@ use crate::server::{GraphId, GraphUpdate, Server};
 use crate::stream::{SlotIndex, StreamId};
 use crate::sync::Arc;
 use crate::ticket::{ReplayReport, Ticket};
-
-/// A replay that failed, and whether something of it may have run.
-struct Failed {
-    error: ServerError,
-    ran: bool,
-}
 
 impl<D: Driver> HardwareServer<D> {
     /// See [`Server::replay`].
@@ -67,17 +61,16 @@ impl<D: Driver> HardwareServer<D> {
         role: Role,
         timed: bool,
     ) -> Result<Ticket<ReplayReport>, Failed> {
-        let refuse = |error| Failed { error, ran: false };
-        self.check_pages(graph).map_err(refuse)?;
-        let lane = self.lane(role).map_err(refuse)?;
+        self.check_pages(graph)?;
+        let lane = self.lane(role)?;
         if timed || graph.tier == Tier::Eager {
             return self.run_nodes(graph, lane, timed);
         }
         if graph.executable.is_none() {
             // An update failed half way through.
-            self.make_anew(graph).map_err(refuse)?;
+            self.make_anew(graph)?;
         }
-        self.launch_executable(graph, lane).map_err(refuse)?;
+        self.launch_executable(graph, lane)?;
         // The replay is enqueued: what fails from here on takes nothing of it back.
         let ran = |error| Failed { error, ran: true };
         let event = self.lanes.mark(self.lanes.end(lane)).map_err(ran)?.1;
@@ -117,17 +110,15 @@ impl<D: Driver> HardwareServer<D> {
     ) -> Result<Ticket<ReplayReport>, Failed> {
         let count = graph.live.recording.nodes.len();
         let timings = if timed { Some(Timings::new(self, count)) } else { None };
-        let timings = timings.transpose().map_err(|error| Failed { error, ran: false })?;
+        let timings = timings.transpose()?;
         // Replays of one graph do not overlap, timed or not.
-        let launched = std::mem::take(&mut graph.launched);
-        self.lanes.follow(lane, &launched).map_err(|error| Failed { error, ran: false })?;
+        self.lanes.follow(lane, &graph.launched)?;
         for index in 0..count {
             let Some(op) = graph.live.operation(index) else { continue };
             let events = timings.as_ref().and_then(|timings| timings.get(index));
             let given = self.give(lane, &op, events);
-            graph.launched = self.lanes.end(lane).into();
-            // A call that failed may have been taken, so only what comes before the first runs nothing.
-            given.map_err(|error| Failed { error, ran: index > 0 })?;
+            graph.launched.add(self.lanes.end(lane));
+            given.map_err(|failed| Failed { ran: failed.ran || index > 0, ..failed })?;
         }
         let ran = |error| Failed { error, ran: true };
         let event = self.lanes.mark(self.lanes.end(lane)).map_err(ran)?.1;

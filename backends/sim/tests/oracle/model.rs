@@ -62,11 +62,27 @@ impl State {
     #[must_use]
     pub(crate) fn failed(&self, by: Option<GraphNumber>, sure: bool) -> Self {
         match self {
-            // Two failures over the same bytes: the leave is gone unless both are the graph's.
+            // Two failures over the same bytes: the leave is gone unless both are the graph's. One that is not sure may not
+            // have been.
             Self::Failed { old, by: before, sure: sure_before } => {
-                Self::Failed { old: old.clone(), by: if *before == by { by } else { None }, sure: *sure_before || sure }
+                let by = match (sure_before, sure) {
+                    _ if *before == by => by,
+                    (false, _) => by,
+                    (true, false) => *before,
+                    (true, true) => None,
+                };
+                Self::Failed { old: old.clone(), by, sure: *sure_before || sure }
             }
             state => Self::Failed { old: Box::new(state.clone()), by, sure },
+        }
+    }
+
+    /// A read has shown that something failed here.
+    #[must_use]
+    pub(crate) fn surely_failed(&self) -> Self {
+        match self {
+            Self::Failed { old, by, .. } => Self::Failed { old: old.clone(), by: *by, sure: true },
+            state => state.failed(None, true),
         }
     }
 

@@ -332,7 +332,7 @@ impl World {
             }
             (Seen::Value(State::Unwritten), Err(ServerError::Unwritten { .. })) => Ok(()),
             (Seen::Refused | Seen::Either(_), Err(ServerError::Tainted { .. })) => {
-                self.halves.insert(half, state.failed(None, true));
+                self.halves.insert(half, state.surely_failed());
                 Ok(())
             }
             (Seen::Either(State::Unwritten), Err(ServerError::Unwritten { .. })) => Ok(()),
@@ -417,7 +417,7 @@ impl World {
             self.failed("begin_capture", &error, false)?;
             return dropped.or_else(|error| self.failed("graph_abort", &error, false));
         }
-        let mut recorded = Vec::new();
+        let (mut recorded, mut refused) = (Vec::new(), Vec::new());
         let (mut doomed, mut reads) = (false, false);
         for (index, raw) in own.iter().enumerate() {
             if let Some(op) = self.op(raw, false) {
@@ -425,7 +425,11 @@ impl World {
                 with.push(op.clone());
                 reads |= self.exposed(&with, None).1;
                 let sent = self.send(&owner, &op);
-                recorded.push(op.clone());
+                if sent.is_ok() {
+                    recorded.push(op.clone());
+                } else {
+                    refused.push(op.clone());
+                }
                 if let Err(error) = sent {
                     doomed = true;
                     let state = self.state(op.output()).failed(None, false);
@@ -439,7 +443,10 @@ impl World {
                 self.ran(&op, sent, must_fail, may_fail)?;
             }
         }
-        self.close_window(&owner, &neighbour, close, recorded, doomed || reads)
+        let closed = self.close_window(&owner, &neighbour, close, recorded, doomed || reads);
+        // What was refused may be in the window's claims or not, by where it was refused.
+        self.taint(&refused, None, false);
+        closed
     }
 
     fn close_window(&mut self, owner: &Stream, other: &Stream, close: Close, ops: Vec<Op>, may_fail: bool) -> Check {
@@ -498,8 +505,8 @@ impl World {
                 Ok(())
             }
             Err(error) => {
-                let by = stream.is_some().then_some(number);
-                self.taint(&ops, by, must_fail);
+                // A timed one may also have failed half way; then the graph has no leave, which the oracle does not ask for.
+                self.taint(&ops, Some(number), must_fail);
                 self.failed("a replay", &error, may_fail)
             }
         }
