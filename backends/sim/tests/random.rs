@@ -54,7 +54,7 @@ fn faults(seed: u64) -> FaultPlan {
 fn plan(seed: u64, faulty: bool) -> Plan {
     Plan {
         completion: Completion::Seeded(seed),
-        tier: if seed % 2 == 0 { Tier::Captured } else { Tier::Built },
+        tier: if seed.is_multiple_of(2) { Tier::Captured } else { Tier::Built },
         faults: if faulty { faults(seed) } else { FaultPlan::default() },
         wait_max: Duration::from_secs(20),
     }
