@@ -188,12 +188,13 @@ impl<D: Driver> Pages<D> {
         }
     }
 
-    /// Zeroing failed: the bytes still count as somebody else's, for whoever gets them next.
-    pub(super) fn not_zeroed(&mut self, id: ManagedMemoryId) {
+    /// Zeroing `bytes` bytes for `id` failed: they still count as somebody else's, for whoever gets them next. Only a page that
+    /// was to be zeroed whole is so again: of any other, others have slices.
+    pub(super) fn not_zeroed(&mut self, id: ManagedMemoryId, bytes: NonZeroU64) {
         self.pool.not_zeroed(id);
         let page = self.pool.slice_of(id).and_then(|slice| self.pages.get_mut(&slice.page));
         if let Some(page) = page {
-            page.fresh = true;
+            page.fresh |= page.memory.bytes == bytes;
         }
     }
 

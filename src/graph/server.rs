@@ -8,7 +8,7 @@ use super::compile::HardwareCompiler;
 use super::driver::Driver;
 use super::executable::HardwareGraph;
 use super::fence::{EventFence, Gate};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Role};
 use super::order::{Order, Points};
 use super::pages::Pages;
 use super::reclaim::Reclaim;
@@ -212,8 +212,11 @@ impl<D: Driver> HardwareServer<D> {
                 Ok(())
             }
             Err(error) => {
-                self.pages.not_zeroed(id);
-                self.pages.release(id, placed.after);
+                self.pages.not_zeroed(id, bytes);
+                // The fill may have been taken all the same.
+                let mut points = placed.after;
+                self.lanes.existing(Role::Service).into_iter().for_each(|lane| points.add(self.lanes.end(lane)));
+                self.pages.release(id, points);
                 Err(error)
             }
         }
@@ -351,8 +354,8 @@ impl<D: Driver> Server for HardwareServer<D> {
         }
         let slot = self.book.slots().index_of(stream);
         match self.book.admit(stream, &op)? {
-            Admission::Run => self.run(stream, super::lanes::Role::Main(slot), &op),
-            Admission::Side { .. } => self.run(stream, super::lanes::Role::Side(slot), &op),
+            Admission::Run => self.run(stream, Role::Main(slot), &op),
+            Admission::Side { .. } => self.run(stream, Role::Side(slot), &op),
             Admission::Record { node } => self.record(stream, slot, node, &op),
             Admission::Refused => Ok(()),
         }
