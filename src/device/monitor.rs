@@ -19,12 +19,14 @@ impl Monitor {
         Self { device, reason: OnceLock::new(), lost: Signal::new() }
     }
 
-    /// Note the loss. The first reason stays.
-    pub fn lose(&self, reason: &str) {
-        if self.reason.set(reason.into()).is_ok() {
+    /// Note the loss; whether this is the first note of it. The first reason stays.
+    pub fn lose(&self, reason: &str) -> bool {
+        let first = self.reason.set(reason.into()).is_ok();
+        if first {
             tracing::error!(device = self.device.0, reason, "device lost");
         }
         self.lost.set();
+        first
     }
 
     /// The error that every call answers from now on; `None` while the device is there.

@@ -84,6 +84,7 @@ impl<D: Driver> HardwareCompiler<D> {
     #[expect(unsafe_code, reason = "the image comes from the translator of this driver")]
     fn load(&self, source: &KernelSource, reflection: &Reflection, variant: Variant) -> Result<Code<D>> {
         let translated = self.translator.translate(source, variant)?;
+        self.shared.monitor().check()?;
         let _bound = self.shared.bind()?;
         let driver = self.shared.driver();
         // SAFETY: the translator gives complete images that this driver's compiler made.

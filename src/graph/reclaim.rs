@@ -50,7 +50,9 @@ impl<D: Driver> Reclaim<D> {
             return;
         }
         // An event now is what later tells that the work is done; where none can be had, the closing waits for all of it.
-        if let Err(error) = lanes.marks(&needs) {
+        if self.shared.monitor().lost().is_none()
+            && let Err(error) = lanes.marks(&needs)
+        {
             tracing::debug!(%error, "something dropped waits for the device to close");
         }
         self.entries.push_back(Entry { needs, doomed });

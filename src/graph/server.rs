@@ -167,7 +167,7 @@ impl<D: Driver> HardwareServer<D> {
         {
             self.torn_down = true;
             // Handles are given back on a bound thread where that still works; nobody waits for an answer.
-            let _bound = self.shared.bind();
+            let _bound = (!self.windows.is_empty()).then(|| self.shared.bind());
             window::teardown(self, &lost);
         }
     }
@@ -456,8 +456,8 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn graph_destroy(&mut self, graph: GraphId) {
-        // Without a bound thread nothing can be given back: the device is lost then, and its closing takes the graph along.
-        let Ok(_bound) = self.shared.bind() else { return };
+        // Of a lost device nothing is given back before its closing, which takes the graph along.
+        let Ok(_bound) = self.enter() else { return };
         let Some(graph) = self.graphs.remove(&graph) else { return };
         self.unpin(&graph);
         graph.release(&mut self.lanes, &mut self.reclaim);

@@ -98,15 +98,18 @@ impl<D: Driver> Shared<D> {
         if error.class == FaultClass::CallLocal && error.kind != DriverErrorKind::Lost {
             return ServerError::Driver(Arc::new(error));
         }
-        self.faults.fetch_add(1, Ordering::Relaxed);
-        self.lose(&format!("{origin}: {error}"));
+        // Several may meet the same loss at once, each by a call of its own.
+        if self.lose(&format!("{origin}: {error}")) {
+            self.faults.fetch_add(1, Ordering::Relaxed);
+        }
         self.monitor.lost().unwrap_or_else(|| ServerError::Driver(Arc::new(error)))
     }
 
-    /// Count the device as lost. Waits that a window holds back end too, and find out.
-    pub(super) fn lose(&self, reason: &str) {
-        self.monitor.lose(reason);
+    /// Count the device as lost; whether it was not before. Waits that a window holds back end too, and find out.
+    pub(super) fn lose(&self, reason: &str) -> bool {
+        let first = self.monitor.lose(reason);
         self.gates.lock().drain(..).for_each(|gate| gate.set());
+        first
     }
 
     /// A signal for the end of a window; the loss of the device sets it too.
