@@ -162,6 +162,11 @@ impl<D: Driver> Lanes<D> {
         points.iter().filter_map(known).collect()
     }
 
+    /// Whether all of `points` are known to be passed, without asking.
+    pub(super) fn are_known_passed(&self, points: &Points) -> bool {
+        points.iter().all(|point| self.is_known_passed(point))
+    }
+
     /// Whether all of `points` are passed, asking the driver where there are events to ask about.
     pub(super) fn are_passed(&mut self, points: &Points) -> Result<bool> {
         for point in points.iter() {
@@ -175,12 +180,36 @@ impl<D: Driver> Lanes<D> {
         Ok(true)
     }
 
-    /// Ask how far the lane has come.
+    /// Whether the device has nothing to do, asking the driver.
+    pub(super) fn is_idle(&mut self) -> Result<bool> {
+        let ends = self.ends();
+        if let Err(error) = self.marks(&ends) {
+            return if error.is_device_lost() { Err(error) } else { Ok(false) };
+        }
+        self.are_passed(&ends)
+    }
+
+    /// Ask every lane that has events how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// The device's loss.
+    pub(super) fn look(&mut self) -> Result<()> {
+        (0..self.lanes.len()).try_for_each(|lane| self.advance(LaneId(lane)))
+    }
+
+    /// Ask how far the lane has come. A look that is refused is no failure of the call that took it: the next one sees more.
     fn advance(&mut self, lane: LaneId) -> Result<()> {
         let lane = &mut self.lanes[lane.0];
         while let Some((count, event)) = lane.marks.front() {
-            if !event.query()? {
-                break;
+            match event.query() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if error.is_device_lost() => return Err(error),
+                Err(error) => {
+                    tracing::debug!(%error, "a look at a stream was refused");
+                    break;
+                }
             }
             lane.passed = lane.passed.max(*count);
             lane.marks.pop_front();

@@ -27,6 +27,13 @@ struct Entry<D: Driver> {
     doomed: Vec<Doomed<D>>,
 }
 
+impl<D: Driver> Entry<D> {
+    /// Whether device memory is among it.
+    fn frees(&self) -> bool {
+        self.doomed.iter().any(|doomed| matches!(doomed, Doomed::Memory(_)))
+    }
+}
+
 /// The queue. Nothing in it is destroyed while a window records (C-58): a free may wait for the device, and a driver may break
 /// a capture over it.
 pub(super) struct Reclaim<D: Driver> {
@@ -77,24 +84,27 @@ impl<D: Driver> Reclaim<D> {
         self.windows = self.windows.saturating_sub(1);
     }
 
-    /// Destroy what can be by now; nothing while a window records.
+    /// Destroy what can be by now; nothing while a window records. Each lane is asked once, however much waits.
     ///
     /// # Errors
     ///
     /// The device's loss, found by asking.
     pub(super) fn collect(&mut self, lanes: &mut Lanes<D>) -> Result<()> {
-        if self.windows > 0 {
+        if self.windows > 0 || self.entries.is_empty() {
             return Ok(());
         }
+        self.shared.monitor().check()?;
+        lanes.look()?;
+        // Where a free waits for the whole device, it would do so under the device's lock: it comes when there is nothing to
+        // wait for.
+        let held = self.shared.driver().caps().free_waits_for_device && self.entries.iter().any(Entry::frees);
+        let held = held && !lanes.is_idle()?;
         for _ in 0..self.entries.len() {
             let Some(entry) = self.entries.pop_front() else { break };
-            match lanes.are_passed(&entry.needs) {
-                Ok(true) => self.destroy(entry.doomed),
-                Ok(false) => self.entries.push_back(entry),
-                Err(error) => {
-                    self.entries.push_back(entry);
-                    return Err(error);
-                }
+            if lanes.are_known_passed(&entry.needs) && !(held && entry.frees()) {
+                self.destroy(entry.doomed);
+            } else {
+                self.entries.push_back(entry);
             }
         }
         Ok(())
