@@ -19,7 +19,28 @@ const STRIDE: usize = 7;
 const ENQUEUE: [&str; 6] = ["launch", "copy_to_device", "copy_to_host", "copy_on_device", "fill", "exec_launch"];
 
 /// Calls whose failure nobody has to be told of, since what was asked for is done all the same.
-const ABSORBED: [(&str, &str); 0] = [];
+const ABSORBED: [(&str, &str); 20] = [
+    ("capture_mode_exchange", "asked again"),
+    ("context_current", "asked again"),
+    ("context_set", "asked again"),
+    ("event_create", "what was dropped goes later"),
+    ("event_record", "what was dropped goes later"),
+    ("event_query", "a look whether something can go is followed by others"),
+    ("stream_wait_event", "a slot comes after its side stream, and each of its buffers does anyway"),
+    ("capture_end", "a window that is dropped is closed, whatever the driver says of it"),
+    ("exec_upload", "the first launch brings the graph to the device"),
+    ("exec_set_launch", "the executable is made anew"),
+    ("exec_set_copy", "the executable is made anew"),
+    ("exec_set_fill", "the executable is made anew"),
+    ("event_destroy", "it is gone"),
+    ("exec_destroy", "it is gone"),
+    ("graph_destroy", "it is gone"),
+    ("mem_free", "it is gone"),
+    ("module_unload", "it is gone"),
+    ("pinned_free", "it is gone"),
+    ("stream_destroy", "it is gone"),
+    ("close", "it is gone"),
+];
 
 /// The ways in which the call of this name can fail.
 fn ways(name: &str) -> Vec<Then> {
@@ -63,7 +84,8 @@ fn every_call_fails_once(setting: &Setting) {
                 if outcome.errors == 0 && !outcome.lost {
                     let index = fault.0 as usize;
                     assert_eq!(outcome.cells, unharmed.cells, "{fault:?} changed a result and nobody was told");
-                    absorbed.insert(unharmed.names[index]);
+                    // What hung and went on has not failed.
+                    absorbed.extend((fault.1 != Then::Hang).then(|| unharmed.names[index]));
                 }
             }
         }

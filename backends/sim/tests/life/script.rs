@@ -122,7 +122,8 @@ fn updated(world: &mut World) -> Check {
 /// Windows that leave no graph, and what they would have written.
 fn unsealed(world: &mut World) -> Check {
     let own = [Op::Bump(5, Amount::Fixed(1)), Op::Write(6, 1_100)];
-    let window = Window { warmup: &[], own: &own, theirs: &[Op::Fill(At::Of(3), 1_200)], read: 1, close: Close::Abandon };
+    let window =
+        Window { warmup: &[], own: &own, theirs: &[Op::Fill(At::Of(3), 1_200)], read: 1, close: Close::Abandon };
     world.window(&window)?;
     world.read(1, 5)?;
     world.eager(1, &Op::Fill(At::Of(5), 1_300))?;

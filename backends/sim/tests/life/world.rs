@@ -298,9 +298,7 @@ impl World {
                 c.launch_indirect(&self.kernels["bump"], of(counts), Grid::new(1, 1, 1), (of(at), by))
             }
             Op::Add(a, b, to) => c.launch(&self.kernels["add"], one, (of(a), of(b), of(to))),
-            Op::Groups(at, Amount::Fixed(groups)) => {
-                c.launch(&self.kernels["groups"], Grid::groups(groups), (of(at),))
-            }
+            Op::Groups(at, Amount::Fixed(groups)) => c.launch(&self.kernels["groups"], Grid::groups(groups), (of(at),)),
             Op::Groups(at, Amount::Param(groups)) => {
                 let grid = c.grid_param("groups", Grid::groups(groups), Grid::groups(4));
                 c.launch(&self.kernels["groups"], &grid, (of(at),))
@@ -506,6 +504,7 @@ impl World {
         }
         let works = self.works().or_else(|error| {
             // The one fault may have come only now.
+            self.errors += 1;
             if self.faulted_since(script) { self.works() } else { Err(error) }
         });
         match works {
