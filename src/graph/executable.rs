@@ -35,6 +35,7 @@ pub(super) struct Executable<D: Driver> {
     pub(super) exec: D::Exec,
     /// The graph it was made from and the nodes of it, while they may be changed.
     source: Option<Source<D>>,
+    /// Nodes changed so far; a driver counts each.
     updates: u32,
 }
 
@@ -88,9 +89,9 @@ impl<D: Driver> Executable<D> {
             let Some(Some(node)) = nodes.get(*index as usize).copied() else { continue };
             // SAFETY: the graph holds its buffers and host bytes until every launch is done, and each replay is ordered.
             let answer = unsafe { action.set(shared.driver(), &mut self.exec, node) };
+            self.updates = self.updates.saturating_add(1);
             shared.settle(answer, "changing a node")?;
         }
-        self.updates = self.updates.saturating_add(1);
         Ok(())
     }
 
@@ -100,12 +101,9 @@ impl<D: Driver> Executable<D> {
         nodes.into_iter().all(|node| known.get(node as usize).is_some_and(Option::is_some))
     }
 
-    /// Whether it has been changed so often that it should be made anew.
-    pub(super) const fn is_worn(&self, updates_max: Option<u32>) -> bool {
-        match updates_max {
-            Some(most) => self.updates >= most,
-            None => false,
-        }
+    /// Whether changing `more` nodes is more than it should take before it is made anew.
+    pub(super) fn is_worn(&self, more: usize, updates_max: Option<u32>) -> bool {
+        updates_max.is_some_and(|most| more as u64 + u64::from(self.updates) > u64::from(most))
     }
 
     /// For destruction: the executable first, then the graph it was made from.

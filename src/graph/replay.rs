@@ -193,7 +193,7 @@ impl<D: Driver> HardwareServer<D> {
         let updates_max = self.shared.driver().caps().updates_per_exec_max;
         if let Some(executable) = &mut graph.executable
             && executable.knows(nodes)
-            && !executable.is_worn(updates_max)
+            && !executable.is_worn(actions.len(), updates_max)
         {
             match executable.set(&self.shared, &actions) {
                 Ok(()) => return Ok(()),
