@@ -84,7 +84,7 @@ fn an_endless_launch() {
     }
 }
 
-/// In a replay: those before it keep their answers, which can be asked for again.
+/// D60, in a replay: those before it keep their answers, which can be asked for again.
 #[test]
 fn an_endless_kernel_in_a_replay() {
     for completion in COMPLETIONS {

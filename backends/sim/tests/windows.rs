@@ -142,7 +142,7 @@ fn a_refused_call_makes_no_driver_call() {
     }
 }
 
-/// XC-12 (C-66): whichever call of the opening fails, before or after its effect, the slot is idle and unprimed, nothing is
+/// XC-12 (C-66), D13: whichever call of the opening fails, before or after its effect, the slot is idle and unprimed, nothing is
 /// tainted, and the next window works.
 #[test]
 fn an_opening_that_fails_leaves_the_slot_as_it_was() {
@@ -188,7 +188,7 @@ fn a_window_on_a_stream_that_cannot_be_made_leaves_the_slot_as_it_was() {
     scene.close(());
 }
 
-/// XC-13 (C-71): whichever call of the sealing fails, the slot is idle, what the window would have written answers that
+/// XC-13 (C-71), D13: whichever call of the sealing fails, the slot is idle, what the window would have written answers that
 /// call's failure, what it only reads is spared, and the next window works.
 #[test]
 fn a_sealing_that_fails_taints_the_claims_and_frees_the_slot() {
