@@ -46,6 +46,17 @@ pub struct Applied {
     undo: Vec<PlannedChange>,
 }
 
+impl Applied {
+    /// The buffers that were in the slots before.
+    pub fn replaced(&self) -> Vec<BufferBinding> {
+        let old = |change: &PlannedChange| match &change.change {
+            ParamUpdate::Buffer(binding) => Some(binding.clone()),
+            _ => None,
+        };
+        self.undo.iter().filter_map(old).collect()
+    }
+}
+
 impl LiveRecording {
     /// The recording of a window that was sealed as `id`.
     pub fn new(id: GraphId, claims: Vec<(BufferBinding, Access)>, recorded: Recorded) -> Self {

@@ -5,11 +5,11 @@ use super::driver::{Driver, HostPtr};
 use super::lanes::Lanes;
 use super::order::Points;
 use super::pinned::PinnedBytes;
-use super::reclaim::{Doomed, Reclaim};
+use super::reclaim::{Doomed, EntryNumber, Reclaim};
 use super::shared::Shared;
 use crate::book::LiveRecording;
 use crate::error::Result;
-use crate::memory::PageId;
+use crate::memory::{BufferBinding, PageId};
 use crate::op::Bytes;
 use crate::recording::{NodeOp, Tier};
 
@@ -23,6 +23,8 @@ pub(super) struct HardwareGraph<D: Driver> {
     pub(super) host: PinnedBytes,
     /// The nodes that are such copies, ascending.
     host_nodes: Vec<u32>,
+    /// Its last executable that was replaced and may still run: it goes before what the graph holds.
+    pub(super) retired: Option<EntryNumber>,
     /// Where its launches ended: the driver runs one at a time.
     pub(super) launched: Points,
     /// Pages that it names, with their generations, and the pool's epoch when they were last seen right.
@@ -35,6 +37,7 @@ pub(super) struct Executable<D: Driver> {
     pub(super) exec: D::Exec,
     /// The graph it was made from and the nodes of it, while they may be changed.
     source: Option<Source<D>>,
+    /// Nodes changed so far; a driver counts each.
     updates: u32,
 }
 
@@ -88,9 +91,9 @@ impl<D: Driver> Executable<D> {
             let Some(Some(node)) = nodes.get(*index as usize).copied() else { continue };
             // SAFETY: the graph holds its buffers and host bytes until every launch is done, and each replay is ordered.
             let answer = unsafe { action.set(shared.driver(), &mut self.exec, node) };
+            self.updates = self.updates.saturating_add(1);
             shared.settle(answer, "changing a node")?;
         }
-        self.updates = self.updates.saturating_add(1);
         Ok(())
     }
 
@@ -100,12 +103,9 @@ impl<D: Driver> Executable<D> {
         nodes.into_iter().all(|node| known.get(node as usize).is_some_and(Option::is_some))
     }
 
-    /// Whether it has been changed so often that it should be made anew.
-    pub(super) const fn is_worn(&self, updates_max: Option<u32>) -> bool {
-        match updates_max {
-            Some(most) => self.updates >= most,
-            None => false,
-        }
+    /// Whether changing `more` nodes is more than it should take before it is made anew.
+    pub(super) fn is_worn(&self, more: usize, updates_max: Option<u32>) -> bool {
+        updates_max.is_some_and(|most| more as u64 + u64::from(self.updates) > u64::from(most))
     }
 
     /// For destruction: the executable first, then the graph it was made from.
@@ -127,7 +127,17 @@ impl<D: Driver> HardwareGraph<D> {
         let is_write = |op: &NodeOp| matches!(op, NodeOp::HostWrite { .. });
         let nodes = (0u32..).zip(&live.recording.nodes);
         let host_nodes = nodes.filter(|(_, node)| is_write(&node.op)).map(|(index, _)| index).collect();
-        Self { executable: None, tier, live, host, host_nodes, launched: Points::default(), pages, epoch }
+        Self {
+            executable: None,
+            tier,
+            live,
+            host,
+            host_nodes,
+            retired: None,
+            launched: Points::default(),
+            pages,
+            epoch,
+        }
     }
 
     /// The pinned bytes that node `index` copies from.
@@ -145,6 +155,14 @@ impl<D: Driver> HardwareGraph<D> {
         self.host_nodes.iter().skip(self.host.len()).filter_map(bytes).collect()
     }
 
+    /// Put the executable aside until its launches are done, with the buffers that only it still names.
+    pub(super) fn retire(&mut self, lanes: &mut Lanes<D>, reclaim: &mut Reclaim<D>, replaced: Vec<BufferBinding>) {
+        let Some(old) = self.executable.take() else { return };
+        let mut doomed = old.into_doomed();
+        doomed.push(Doomed::Holds(Box::new(replaced)));
+        self.retired = Some(reclaim.push_after(lanes, self.launched.clone(), doomed, self.retired));
+    }
+
     /// Release it: executable first, then host bytes, then claims (C-83), once its launches are done.
     pub(super) fn release(self, lanes: &mut Lanes<D>, reclaim: &mut Reclaim<D>)
     where
@@ -154,6 +172,6 @@ impl<D: Driver> HardwareGraph<D> {
         doomed.extend(self.host.into_doomed());
         // The claims' buffers have an order of their own, so only the executable and the kernels' code wait for its launches.
         doomed.push(Doomed::Holds(Box::new(self.live)));
-        reclaim.push(lanes, self.launched, doomed);
+        reclaim.push_after(lanes, self.launched, doomed, self.retired);
     }
 }

@@ -21,8 +21,15 @@ pub(super) enum Doomed<D: Driver> {
     Holds(Box<dyn Any + Send>),
 }
 
+/// An entry of the queue. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryNumber(u64);
+
 /// Things to destroy together, in order, once some work is done.
 struct Entry<D: Driver> {
+    number: EntryNumber,
+    /// An entry that goes first: it uses what this one holds.
+    after: Option<EntryNumber>,
     needs: Points,
     doomed: Vec<Doomed<D>>,
 }
@@ -33,11 +40,12 @@ pub(super) struct Reclaim<D: Driver> {
     shared: Arc<Shared<D>>,
     entries: VecDeque<Entry<D>>,
     windows: usize,
+    pushed: u64,
 }
 
 impl<D: Driver> Reclaim<D> {
     pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
-        Self { shared, entries: VecDeque::new(), windows: 0 }
+        Self { shared, entries: VecDeque::new(), windows: 0, pushed: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -46,14 +54,27 @@ impl<D: Driver> Reclaim<D> {
 
     /// Destroy `doomed`, in order, once `needs` are passed.
     pub(super) fn push(&mut self, lanes: &mut Lanes<D>, needs: Points, doomed: Vec<Doomed<D>>) {
-        if doomed.is_empty() {
-            return;
+        if !doomed.is_empty() {
+            self.push_after(lanes, needs, doomed, None);
         }
+    }
+
+    /// As [`Reclaim::push`], but not before another entry is destroyed.
+    pub(super) fn push_after(
+        &mut self,
+        lanes: &mut Lanes<D>,
+        needs: Points,
+        doomed: Vec<Doomed<D>>,
+        after: Option<EntryNumber>,
+    ) -> EntryNumber {
         // An event now is what later tells that the work is done; where none can be had, the closing waits for all of it.
         if let Err(error) = lanes.marks(&needs) {
             tracing::debug!(%error, "something dropped waits for the device to close");
         }
-        self.entries.push_back(Entry { needs, doomed });
+        self.pushed += 1;
+        let number = EntryNumber(self.pushed);
+        self.entries.push_back(Entry { number, after, needs, doomed });
+        number
     }
 
     /// Take in what kernels and answers left. It may have been used by anything that was given to the device so far.
@@ -86,8 +107,10 @@ impl<D: Driver> Reclaim<D> {
         }
         for _ in 0..self.entries.len() {
             let Some(entry) = self.entries.pop_front() else { break };
+            let waits = entry.after.is_some_and(|after| self.entries.iter().any(|other| other.number == after));
             match lanes.are_passed(&entry.needs) {
-                Ok(true) => self.destroy(entry.doomed),
+                Ok(true) if !waits => self.destroy(entry.doomed),
+                Ok(true) => self.entries.push_back(entry),
                 Ok(false) => self.entries.push_back(entry),
                 Err(error) => {
                     self.entries.push_back(entry);
@@ -100,6 +123,8 @@ impl<D: Driver> Reclaim<D> {
 
     /// Destroy everything. All work is done, or the device is lost.
     pub(super) fn destroy_all(&mut self) {
+        // In the order in which they came, so that none goes before one that uses what it holds.
+        self.entries.make_contiguous().sort_by_key(|entry| entry.number.0);
         while let Some(entry) = self.entries.pop_front() {
             self.destroy(entry.doomed);
         }

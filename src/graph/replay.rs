@@ -9,6 +9,7 @@ use super::order::LaneId;
 use super::server::{HardwareServer, unknown};
 use crate::book::{Admission, Applied};
 use crate::error::{GraphOp, Result, ServerError};
+use crate::memory::BufferBinding;
 use crate::recording::Tier;
 use crate::server::{GraphId, GraphUpdate, Server};
 use crate::stream::{SlotIndex, StreamId};
@@ -68,7 +69,7 @@ impl<D: Driver> HardwareServer<D> {
         }
         if graph.executable.is_none() {
             // An update failed half way through.
-            self.make_anew(graph)?;
+            self.make_anew(graph, Vec::new())?;
         }
         self.launch_executable(graph, lane)?;
         // The replay is enqueued: what fails from here on takes nothing of it back.
@@ -193,7 +194,7 @@ impl<D: Driver> HardwareServer<D> {
         let updates_max = self.shared.driver().caps().updates_per_exec_max;
         if let Some(executable) = &mut graph.executable
             && executable.knows(nodes)
-            && !executable.is_worn(updates_max)
+            && !executable.is_worn(actions.len(), updates_max)
         {
             match executable.set(&self.shared, &actions) {
                 Ok(()) => return Ok(()),
@@ -202,28 +203,18 @@ impl<D: Driver> HardwareServer<D> {
                 Err(error) => tracing::debug!(%error, "a node could not be changed; the graph is made anew"),
             }
         }
-        self.make_anew(graph)
+        self.make_anew(graph, applied.replaced())
     }
 
-    /// A new executable in the place of the old one, whose launches in flight keep it.
-    fn make_anew(&mut self, graph: &mut HardwareGraph<D>) -> Result<()> {
+    /// A new executable in the place of the old one, whose launches in flight keep it and the buffers `replaced` in it.
+    fn make_anew(&mut self, graph: &mut HardwareGraph<D>, replaced: Vec<BufferBinding>) -> Result<()> {
         let made = self
             .built(graph)
             .and_then(|source| source.instantiate(&self.shared, &mut self.lanes, &mut self.reclaim, true));
-        match made {
-            Ok(made) => {
-                if let Some(old) = graph.executable.replace(made) {
-                    self.reclaim.push(&mut self.lanes, graph.launched.clone(), old.into_doomed());
-                }
-                Ok(())
-            }
-            Err(error) => {
-                // The old one may hold some new values. It never runs again: the next replay makes one, or says why not.
-                if let Some(old) = graph.executable.take() {
-                    self.reclaim.push(&mut self.lanes, graph.launched.clone(), old.into_doomed());
-                }
-                Err(error)
-            }
-        }
+        // The old one may hold some new values. It never runs again: where there is no new one, the next replay makes it, or
+        // says why not.
+        graph.retire(&mut self.lanes, &mut self.reclaim, replaced);
+        graph.executable = Some(made?);
+        Ok(())
     }
 }

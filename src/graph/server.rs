@@ -335,8 +335,11 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn return_stream(&mut self, stream: StreamId) {
-        // A window of a lost device is gone already.
-        let _bound = self.enter();
+        let bound = self.enter();
+        if bound.is_err() {
+            // Its window ends with the device.
+            self.tear_down();
+        }
         window::return_stream(self, stream);
     }
 
@@ -450,8 +453,9 @@ impl<D: Driver> Server for HardwareServer<D> {
     }
 
     fn graph_destroy(&mut self, graph: GraphId) {
+        // Without a bound thread nothing can be given back: the device is lost then, and its closing takes the graph along.
+        let Ok(_bound) = self.shared.bind() else { return };
         let Some(graph) = self.graphs.remove(&graph) else { return };
-        let _bound = self.shared.bind();
         self.unpin(&graph);
         graph.release(&mut self.lanes, &mut self.reclaim);
         if let Err(error) = self.collect() {

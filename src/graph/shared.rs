@@ -183,8 +183,8 @@ impl<D: Driver> Drop for Shared<D> {
         // SAFETY: this is the drop, so the field is taken once and not used afterwards.
         let driver = unsafe { ManuallyDrop::take(&mut self.driver) };
         let ours = driver.context();
-        let before = driver.context_current().ok().flatten();
-        let changed = before != Some(ours) && driver.context_set(Some(ours)).is_ok();
+        let before = insist(|| driver.context_current()).ok().flatten();
+        let changed = before != Some(ours) && insist(|| driver.context_set(Some(ours))).is_ok();
         for orphan in std::mem::take(&mut *self.orphans.lock()) {
             let answer = match orphan {
                 // SAFETY: the server is gone, and with it all work.
@@ -200,7 +200,7 @@ impl<D: Driver> Drop for Shared<D> {
             drop(driver.event_destroy(event));
         }
         if changed {
-            drop(driver.context_set(before));
+            drop(insist(|| driver.context_set(before)));
         }
         if let Err(error) = driver.close()
             && self.monitor.lost().is_none()

@@ -60,6 +60,11 @@ impl Probe {
         self.0.state.lock().trace.calls.clone()
     }
 
+    /// The names of the calls in order, those that bracket others included, as many as the trace keeps lines.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.state.lock().trace.names.clone()
+    }
+
     /// The commands in the order in which they ran.
     pub fn ran(&self) -> Vec<String> {
         self.0.state.lock().trace.ran.clone()

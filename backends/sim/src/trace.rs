@@ -11,16 +11,20 @@ pub(crate) struct Trace {
     most: usize,
     pub(crate) calls: Vec<String>,
     pub(crate) ran: Vec<String>,
+    pub(crate) names: Vec<&'static str>,
     open: Option<String>,
 }
 
 impl Trace {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, calls: Vec::new(), ran: Vec::new(), open: None }
+        Self { most, calls: Vec::new(), ran: Vec::new(), names: Vec::new(), open: None }
     }
 
-    /// Whether the next call's line is kept.
-    pub(crate) fn wants(&self, call: &str) -> bool {
+    /// Note a call by name; whether its line is kept, too.
+    pub(crate) fn wants(&mut self, call: &'static str) -> bool {
+        if self.names.len() < self.most {
+            self.names.push(call);
+        }
         self.calls.len() < self.most && !UNPRINTED.contains(&call)
     }
 

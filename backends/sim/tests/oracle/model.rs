@@ -67,7 +67,8 @@ impl State {
             Self::Failed { old, by: before, sure: sure_before } => {
                 let by = match (sure_before, sure) {
                     _ if *before == by => by,
-                    (false, _) => by,
+                    (false, false) => by.or(*before),
+                    (false, true) => by,
                     (true, false) => *before,
                     (true, true) => None,
                 };
