@@ -10,7 +10,7 @@ use graphreel::sync::atomic::Ordering;
 use crate::bytes;
 use crate::failure::Answer;
 use crate::instance::Instance;
-use crate::interp::{Dispatch, View};
+use crate::interp::{Dispatch, Epoch, View};
 use crate::memory::Memory;
 use crate::op::{Launch, Op, Work};
 use crate::probe::KernelFinding;
@@ -63,7 +63,9 @@ pub(crate) fn perform(instance: &Instance, job: &Job) -> Outcome {
             }
             Ok(Vec::new())
         }
-        (Task::Launch { views, counts }, Op::Launch(launched)) => launch(instance, launched, views, counts.as_ref()),
+        (Task::Launch { views, counts }, Op::Launch(launched)) => {
+            launch(instance, job.epoch, launched, (views, counts.as_ref()))
+        }
         (Task::Launch { .. }, _) => unreachable!("a task is made from its work"),
     }
 }
@@ -107,9 +109,9 @@ fn grid(launched: [u32; 3], counts: Option<&(Arc<Memory>, u64)>) -> Option<[u32;
 
 fn launch(
     instance: &Instance,
+    begun: u64,
     launch: &Launch,
-    views: &[(Arc<Memory>, u64, u64)],
-    counts: Option<&(Arc<Memory>, u64)>,
+    (views, counts): (&[(Arc<Memory>, u64, u64)], Option<&(Arc<Memory>, u64)>),
 ) -> Outcome {
     let Some(groups) = grid(launch.groups, counts) else { return Ok(Vec::new()) };
     let buffers: Vec<View<'_>> =
@@ -120,6 +122,8 @@ fn launch(
         buffers: &buffers,
         steps_max: instance.settings.steps_max,
         sanitize: instance.settings.sanitize,
+        // A device that is lost, or closed, computes no further.
+        epoch: Some(Epoch { now: &instance.epoch, begun }),
         threads: instance.settings.threads,
     };
     // A panic of the interpreter ends the kernel, and not the thread that all other work waits for.

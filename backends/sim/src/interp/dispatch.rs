@@ -26,6 +26,7 @@ pub(super) fn run(program: &Program, dispatch: &Dispatch<'_>) -> Result<RunRepor
         size: program.reflection.workgroup_size,
         subgroup_size: program.options.subgroup_size,
         steps_max: dispatch.steps_max,
+        epoch: dispatch.epoch,
     };
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let work = || worked(setting, dispatch.sanitize, groups, (&next, &stop));

@@ -1,6 +1,7 @@
 //! Runs the invocations of a workgroup: each until it ends or waits, then those that wait for one another together.
 
-use super::inst::{Lane, Stop};
+use super::Epoch;
+use super::inst::{Lane, SLICE, Stop};
 use super::program::{Code, Given, Wait};
 use super::subgroup::{Exchange, Meeting, Members};
 use super::view::Bound;
@@ -15,6 +16,7 @@ pub(super) struct Setting<'a> {
     pub(super) size: [u32; 3],
     pub(super) subgroup_size: u32,
     pub(super) steps_max: u64,
+    pub(super) epoch: Option<Epoch<'a>>,
 }
 
 /// Why a workgroup cannot go on, and at which instruction.
@@ -212,11 +214,17 @@ fn go_on(
     if let Some(watch) = &mut watch {
         watch.lane = u32::try_from(index).unwrap_or(u32::MAX);
     }
-    let tables = &setting.code.tables;
-    let mut lane = Lane { slots, group, bound: setting.bound, tables, steps: progress.steps, stop: Stop::Ended, watch };
+    let (tables, epoch, steps) = (&setting.code.tables, setting.epoch, progress.steps.min(SLICE));
+    // Asked here too, since many short invocations take as long as one that loops.
+    if epoch.is_some_and(|epoch| epoch.is_over()) {
+        return Err(called_off(pc));
+    }
+    let (bound, later) = (setting.bound, progress.steps - steps);
+    let mut lane = Lane { slots, group, bound, tables, steps, later, epoch, stop: Stop::Ended, watch };
     lane.run(&setting.code.code, pc);
-    progress.steps = lane.steps;
+    progress.steps = lane.steps + lane.later;
     progress.state = match lane.stop {
+        Stop::CalledOff(pc) => return Err(called_off(pc)),
         Stop::Ended => State::Ended,
         Stop::Waits(pc) => State::Waits(pc),
         Stop::Endless(pc) => {
@@ -230,6 +238,10 @@ fn go_on(
         }
     };
     Ok(())
+}
+
+fn called_off(pc: usize) -> Stuck {
+    Stuck { pc, problem: "the run was called off".to_owned() }
 }
 
 /// The places of a grid, x first.

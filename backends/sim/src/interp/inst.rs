@@ -1,5 +1,6 @@
 //! One instruction, and the state of the invocation that it changes.
 
+use super::Epoch;
 use super::kind::Bits;
 use super::program::Tables;
 use super::view::Bound;
@@ -10,6 +11,9 @@ pub(super) type Run = for<'l, 'a> fn(&'l mut Lane<'a>, &Inst, usize) -> usize;
 
 /// No instruction: the invocation stops, and [`Lane::stop`] says why.
 pub(super) const STOP: usize = usize::MAX;
+
+/// Steps between two looks at whether the run was called off: a fraction of a millisecond.
+pub(super) const SLICE: u64 = 1 << 14;
 
 /// An instruction. What the operands mean is the function's business; most are slots.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +37,8 @@ pub(super) enum Stop {
     Waits(usize),
     /// It used up its steps at the instruction.
     Endless(usize),
+    /// Nobody wants its result any more.
+    CalledOff(usize),
 }
 
 /// An invocation while it runs.
@@ -44,8 +50,10 @@ pub(super) struct Lane<'a> {
     /// The bindings, and behind them the immediate data.
     pub(super) bound: &'a [Bound<'a>],
     pub(super) tables: &'a Tables,
-    /// Steps that it may still take.
+    /// Steps that it may take until it looks around, and those that it may take later.
     pub(super) steps: u64,
+    pub(super) later: u64,
+    pub(super) epoch: Option<Epoch<'a>>,
     pub(super) stop: Stop,
     pub(super) watch: Option<&'a mut Watch>,
 }
@@ -76,10 +84,24 @@ impl Lane<'_> {
                 self.steps = left;
                 next
             }
-            None => {
-                self.stop = Stop::Endless(pc);
-                STOP
-            }
+            None => self.look_around(u64::from(steps), pc, next),
         }
+    }
+
+    /// A slice of steps is used up.
+    #[cold]
+    #[inline(never)]
+    fn look_around(&mut self, steps: u64, pc: usize, next: usize) -> usize {
+        if self.epoch.is_some_and(|epoch| epoch.is_over()) {
+            self.stop = Stop::CalledOff(pc);
+            return STOP;
+        }
+        let Some(left) = (self.steps + self.later).checked_sub(steps) else {
+            self.stop = Stop::Endless(pc);
+            return STOP;
+        };
+        self.steps = left.min(SLICE);
+        self.later = left - self.steps;
+        next
     }
 }

@@ -18,6 +18,7 @@ mod watch;
 
 use graphreel::error::{InvalidKernel, KernelProblem};
 use graphreel::kernel::{KernelSource, Lowered, Lowering, Reflection, Scalars, StorageAccessAs, lower};
+use graphreel::sync::atomic::{AtomicU64, Ordering};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 use self::program::Code;
@@ -53,6 +54,21 @@ pub struct View<'a> {
     pub bytes: u64,
 }
 
+/// How a run is called off: it goes on for as long as the number is the one that it began with.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch<'a> {
+    /// The number, which others may raise at any time.
+    pub now: &'a AtomicU64,
+    /// What it was when the run was asked for.
+    pub begun: u64,
+}
+
+impl Epoch<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.now.load(Ordering::Relaxed) != self.begun
+    }
+}
+
 /// One run of a program over a grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Dispatch<'a> {
@@ -66,6 +82,8 @@ pub struct Dispatch<'a> {
     pub steps_max: u64,
     /// Whether to look for races, divergent barriers and out-of-range accesses.
     pub sanitize: bool,
+    /// How it is called off; none where nobody does.
+    pub epoch: Option<Epoch<'a>>,
     /// Threads that run workgroups side by side.
     pub threads: usize,
 }
@@ -141,7 +159,8 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Trap`] for an invocation that passes `steps_max`, a barrier that can never be passed, or arguments that do not fit.
+    /// [`Trap`] for an invocation that passes `steps_max`, a barrier that can never be passed, arguments that do not fit, or a
+    /// run that was called off.
     pub fn run(&self, dispatch: &Dispatch<'_>) -> Result<RunReport, Trap> {
         dispatch::run(self, dispatch)
     }

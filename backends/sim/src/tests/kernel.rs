@@ -329,3 +329,58 @@ fn the_sanitizer_reports_through_the_probe() {
     rig.give_back([stream], [data]);
     rig.close();
 }
+
+/// Counts in `data[0]`, for ever.
+const COUNTS: &str = "@group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    @compute @workgroup_size(1) fn counts() {
+        loop { data[0] = (data[0] + 1u) | 1u; }
+    }";
+
+/// A probe of a driver whose kernel runs and never ends by itself, and where the kernel counts.
+fn counting(rig: &Rig) -> DevicePtr {
+    let (stream, data) = (rig.stream(), rig.memory(4));
+    rig.fill(data.address, 0, 1, &stream);
+    let (module, counts) = rig.module(COUNTS, Variant::Direct);
+    let params = [data.address.0.get(), 1];
+    let pointers: Vec<*const c_void> = params.iter().map(|value| (&raw const *value).cast()).collect();
+    let shape = LaunchShape { threads: [1, 1, 1], ..shape(2) };
+    rig.run(counts, &shape, &pointers, &stream).unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while rig.words(data.address, 1)[0] == 0 {
+        assert!(Instant::now() < end, "the kernel does not run");
+        std::thread::yield_now();
+    }
+    // They outlive the test: the device ends with them alive.
+    std::mem::forget((stream, module));
+    data.address
+}
+
+/// The kernel stops within a time that a slow machine keeps, too. It would take years to use up its steps.
+fn stops(probe: &crate::Probe, at: DevicePtr) {
+    let end = Instant::now() + Duration::from_secs(10);
+    let look = || probe.peek(at, 4).unwrap();
+    let mut seen = look();
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = look();
+        if now == seen {
+            return;
+        }
+        assert!(Instant::now() < end, "the kernel still runs");
+        seen = now;
+    }
+}
+
+#[test]
+fn a_kernel_ends_with_its_device() {
+    let endless = || Rig::new(SimOptions { steps_max: u64::MAX, ..options(Completion::Prompt) });
+    let rig = endless();
+    let at = counting(&rig);
+    rig.probe.lose("the test took it");
+    stops(&rig.probe, at);
+    let rig = endless();
+    let at = counting(&rig);
+    let probe = rig.probe.clone();
+    drop(rig);
+    stops(&probe, at);
+}

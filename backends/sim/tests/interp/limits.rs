@@ -1,6 +1,7 @@
 //! Traps and refusals: arguments that do not fit, kernels without an end, barriers that cannot be passed, types beyond the simulator.
 
 use graphreel::kernel::KernelSource;
+use graphreel::sync::atomic::{AtomicU64, Ordering};
 use graphreel_sim::interp::{Program, ProgramOptions};
 
 use crate::rig::Rig;
@@ -58,6 +59,35 @@ fn endless_kernels_are_stopped() {
             if i == 0u { while atomicLoad(&flag) == 0u { } } else { atomicStore(&flag, 1u); }
         }";
     assert!(trap(&Rig::new(source).steps(100_000)).contains("line 3"));
+}
+
+/// What nobody waits for any more ends: an invocation that loops, and many short ones.
+#[test]
+fn a_run_is_called_off() {
+    let endless = "@group(0) @binding(0) var<storage, read_write> n: u32;
+        @compute @workgroup_size(2) fn endless() { n = 1u; while n > 0u { } }";
+    let many = "@group(0) @binding(0) var<storage, read_write> n: u32;
+        @compute @workgroup_size(256) fn many() { n = 1u; }";
+    for (source, groups) in [(endless, 2), (many, 1 << 30)] {
+        let mut rig = Rig::new(source).buffer(&[0]).groups(groups, 1, 1).steps(u64::MAX).threads(2);
+        let now = AtomicU64::new(7);
+        rig.epoch = Some((now, 7));
+        let text = std::thread::scope(|scope| {
+            let run = scope.spawn(|| trap(&rig));
+            while rig.words(0) == [0] {
+                std::thread::yield_now();
+            }
+            assert!(!run.is_finished(), "nothing else ends it");
+            rig.epoch.as_ref().unwrap().0.fetch_add(1, Ordering::Relaxed);
+            run.join().unwrap()
+        });
+        assert!(text.contains("called off"), "{text}");
+    }
+    // One that is called off before it begins does nothing.
+    let mut rig = Rig::new(many).buffer(&[0]);
+    rig.epoch = Some((AtomicU64::new(8), 7));
+    assert!(trap(&rig).contains("called off"));
+    assert_eq!(rig.words(0), [0]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Runs a kernel over words and gives the words back.
 
 use graphreel::kernel::KernelSource;
-use graphreel::sync::atomic::Ordering;
-use graphreel_sim::interp::{Dispatch, Program, ProgramOptions, RunReport, Trap, View};
+use graphreel::sync::atomic::{AtomicU64, Ordering};
+use graphreel_sim::interp::{Dispatch, Epoch, Program, ProgramOptions, RunReport, Trap, View};
 use graphreel_sim::memory::Memory;
 
 /// A kernel, its buffers and how it is run.
@@ -16,6 +16,8 @@ pub(crate) struct Rig {
     pub(crate) steps_max: u64,
     pub(crate) sanitize: bool,
     pub(crate) threads: usize,
+    /// The number that calls a run off, and what it has to be.
+    pub(crate) epoch: Option<(AtomicU64, u64)>,
 }
 
 /// A memory that holds words.
@@ -42,6 +44,7 @@ impl Rig {
             steps_max: 1 << 32,
             sanitize: false,
             threads: 1,
+            epoch: None,
         }
     }
 
@@ -94,6 +97,7 @@ impl Rig {
             buffers: &views.collect::<Vec<_>>(),
             steps_max: self.steps_max,
             sanitize: self.sanitize,
+            epoch: self.epoch.as_ref().map(|(now, begun)| Epoch { now, begun: *begun }),
             threads: self.threads,
         })
     }
