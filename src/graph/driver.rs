@@ -33,7 +33,7 @@ pub type DriverResult<T = ()> = Result<T, DriverError>;
 /// - **Unsafe** is exactly where the caller's ordering or lifetimes matter. Elsewhere a call with live handles of this
 ///   driver is always defined.
 /// - **Threads.** Every call but [`Driver::close`] is made with the context bound by [`Driver::context_set`], and under the device's lock but for
-///   `event_query` and the calls on modules and functions, which may come from any thread at any time. No method binds by
+///   `event_query`, `event_destroy` and the calls on modules and functions, which may come from any thread at any time. No method binds by
 ///   itself. Graph objects of both vendors are not synchronised inside, which the lock makes good.
 /// - **Errors.** A call may also report a failure of earlier asynchronous work: such an error is not call-local.
 ///   After a failure that is [`FaultClass::ContextFatal`](crate::error::FaultClass::ContextFatal) or worse the caller
