@@ -162,19 +162,24 @@ impl<D: Driver> Lanes<D> {
         points.iter().filter_map(known).collect()
     }
 
-    /// Whether all of `points` are known to be passed, without asking.
-    pub(super) fn are_known_passed(&self, points: &Points) -> bool {
-        points.iter().all(|point| self.is_known_passed(point))
+    /// Whether all of `points` are passed, asking the driver where there are events to ask about.
+    ///
+    /// # Errors
+    ///
+    /// The device's loss.
+    pub(super) fn are_passed(&mut self, points: &Points) -> Result<bool> {
+        self.are_passed_but_for(points, &mut Vec::new())
     }
 
-    /// Whether all of `points` are passed, asking the driver where there are events to ask about.
-    pub(super) fn are_passed(&mut self, points: &Points) -> Result<bool> {
+    /// As [`Lanes::are_passed`], without asking about the lanes in `asked`, to which those that were asked about are added.
+    pub(super) fn are_passed_but_for(&mut self, points: &Points, asked: &mut Vec<LaneId>) -> Result<bool> {
         for point in points.iter() {
-            if !self.is_known_passed(point) {
+            if !self.is_known_passed(point) && !asked.contains(&point.lane) {
+                asked.push(point.lane);
                 self.advance(point.lane)?;
-                if !self.is_known_passed(point) {
-                    return Ok(false);
-                }
+            }
+            if !self.is_known_passed(point) {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -187,15 +192,6 @@ impl<D: Driver> Lanes<D> {
             return if error.is_device_lost() { Err(error) } else { Ok(false) };
         }
         self.are_passed(&ends)
-    }
-
-    /// Ask every lane that has events how far it has come.
-    ///
-    /// # Errors
-    ///
-    /// The device's loss.
-    pub(super) fn look(&mut self) -> Result<()> {
-        (0..self.lanes.len()).try_for_each(|lane| self.advance(LaneId(lane)))
     }
 
     /// Ask how far the lane has come. A look that is refused is no failure of the call that took it: the next one sees more.

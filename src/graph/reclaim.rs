@@ -115,14 +115,22 @@ impl<D: Driver> Reclaim<D> {
             return Ok(());
         }
         self.shared.monitor().check()?;
-        lanes.look()?;
         // Where a free waits for the whole device, it would do so under the device's lock: it comes when there is nothing to
         // wait for.
         let held = self.shared.driver().caps().free_waits_for_device && self.entries.iter().any(Entry::frees);
         let held = held && !lanes.is_idle()?;
+        let mut asked = Vec::new();
         for _ in 0..self.entries.len() {
             let Some(entry) = self.entries.pop_front() else { break };
-            let done = lanes.are_known_passed(&entry.needs) && !(held && entry.frees());
+            let passed = lanes.are_passed_but_for(&entry.needs, &mut asked);
+            let passed = match passed {
+                Ok(passed) => passed,
+                Err(error) => {
+                    self.entries.push_back(entry);
+                    return Err(error);
+                }
+            };
+            let done = passed && !(held && entry.frees());
             let waits = |after| self.entries.iter().any(|other| other.number == after);
             if done && !entry.after.is_some_and(waits) {
                 self.destroy(entry.doomed);

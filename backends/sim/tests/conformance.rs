@@ -22,6 +22,7 @@ fn open(options: SimOptions, config: Config, tier: Tier) -> Opened {
 /// Only work that goes on by itself can be waited for too briefly; all of these run on the other fixtures.
 fn expect(options: &SimOptions, test: &str) -> Expect {
     let late = test.starts_with("loss::loss_while_") && test != "loss::loss_while_idle"
+        || test == "field_replay::a_deadline_ends_the_wait_only"
         || ["a_configured", "a_deadline", "a_read_can", "a_wait_does", "answers_can", "plain_reads"]
             .iter()
             .any(|name| test.strip_prefix("waits::").is_some_and(|test| test.starts_with(name)));
