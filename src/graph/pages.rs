@@ -248,7 +248,9 @@ impl<D: Driver> Pages<D> {
 
     /// Free every page. All work is done, or the device is lost.
     pub(super) fn destroy(&mut self, lanes: &mut Lanes<D>, reclaim: &mut Reclaim<D>) {
-        for (_, page) in self.pages.drain() {
+        let mut pages: Vec<_> = self.pages.drain().collect();
+        pages.sort_by_key(|(id, _)| *id);
+        for (_, page) in pages {
             reclaim.push(lanes, Points::default(), vec![Doomed::Memory(page.memory)]);
         }
     }

@@ -273,7 +273,10 @@ impl<D: Driver> Drop for HardwareServer<D> {
             GraphState::new(GraphOp::Abort, rule).into()
         };
         window::teardown(self, &lost.unwrap_or_else(closed));
-        for (_, graph) in self.graphs.drain() {
+        // In the order in which they were sealed, so that runs of one seed end alike.
+        let mut graphs: Vec<_> = self.graphs.drain().collect();
+        graphs.sort_by_key(|(id, _)| *id);
+        for (_, graph) in graphs {
             graph.release(&mut self.lanes, &mut self.reclaim);
         }
         self.take_dropped();

@@ -18,10 +18,21 @@ pub struct Memory {
 
 impl Memory {
     /// `bytes` bytes, each holding a pattern of `fill` (whatever memory held before).
+    ///
+    /// # Panics
+    ///
+    /// Where the machine has not so much; [`Memory::try_new`] answers instead.
     pub fn new(bytes: u64, fill: u32) -> Self {
-        let words = usize::try_from(bytes.div_ceil(4)).expect("a size that the caller bounded");
-        let words = (0..words).map(|_| AtomicU32::new(fill)).collect();
-        Self { words, wide: [const { Mutex::new(()) }; WIDE_LOCKS] }
+        Self::try_new(bytes, fill).expect("memory of a size that the caller bounded")
+    }
+
+    /// As [`Memory::new`]; `None` where the machine has not so much.
+    pub fn try_new(bytes: u64, fill: u32) -> Option<Self> {
+        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        words.extend((0..count).map(|_| AtomicU32::new(fill)));
+        Some(Self { words: words.into_boxed_slice(), wide: [const { Mutex::new(()) }; WIDE_LOCKS] })
     }
 
     /// The words, little-endian, in order of address.

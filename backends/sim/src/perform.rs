@@ -64,7 +64,7 @@ pub(crate) fn perform(instance: &Instance, job: &Job) -> Outcome {
             Ok(Vec::new())
         }
         (Task::Launch { views, counts }, Op::Launch(launched)) => {
-            launch(instance, job.epoch, launched, (views, counts.as_ref()))
+            launch(instance, job.epoch, launched, views, counts.as_ref())
         }
         (Task::Launch { .. }, _) => unreachable!("a task is made from its work"),
     }
@@ -111,7 +111,8 @@ fn launch(
     instance: &Instance,
     begun: u64,
     launch: &Launch,
-    (views, counts): (&[(Arc<Memory>, u64, u64)], Option<&(Arc<Memory>, u64)>),
+    views: &[(Arc<Memory>, u64, u64)],
+    counts: Option<&(Arc<Memory>, u64)>,
 ) -> Outcome {
     let Some(groups) = grid(launch.groups, counts) else { return Ok(Vec::new()) };
     let buffers: Vec<View<'_>> =

@@ -67,10 +67,12 @@ impl Space {
         if need > self.total - self.used {
             return Err(Answer::out_of_memory("device memory").into());
         }
-        let (base, span) = self.place(need);
         // Whatever the memory held before: a pattern that is recognised in a dump and no valid result.
         let garbage = 0xdead_beef ^ (self.rng.u32(..) & 0x0000_ffff);
-        let memory = Arc::new(Memory::new(bytes.get(), garbage));
+        let memory =
+            Memory::try_new(bytes.get(), garbage).ok_or_else(|| Answer::out_of_memory("the machine's memory"))?;
+        let memory = Arc::new(memory);
+        let (base, span) = self.place(need);
         self.ids += 1;
         self.used += need;
         self.live.insert(base, Allocation { id: self.ids, bytes, span, memory, holds: Holds::default() });

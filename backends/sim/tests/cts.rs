@@ -21,6 +21,8 @@ impl Fixture for Sim {
     fn faults() -> Option<&'static dyn Faults> {
         None
     }
+
+    fn audit(_test: &str) {}
 }
 
 graphreel_cts::lists!(Sim);

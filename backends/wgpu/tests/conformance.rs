@@ -41,6 +41,8 @@ impl Fixture for Wgpu {
     fn faults() -> Option<&'static dyn Faults> {
         Some(&Injection)
     }
+
+    fn audit(_test: &str) {}
 }
 
 /// The backend with scalars in uniform buffers.
@@ -60,6 +62,8 @@ impl Fixture for WithoutImmediates {
     fn faults() -> Option<&'static dyn Faults> {
         Some(&Injection)
     }
+
+    fn audit(_test: &str) {}
 }
 
 /// Faults by the backend's own hooks.
@@ -114,6 +118,8 @@ mod expectations {
         fn faults() -> Option<&'static dyn Faults> {
             None
         }
+
+        fn audit(_test: &str) {}
     }
 
     fn passes(_env: &Env) {}

@@ -29,6 +29,8 @@ impl Fixture for Wgpu {
     fn faults() -> Option<&'static dyn Faults> {
         None
     }
+
+    fn audit(_test: &str) {}
 }
 
 graphreel_cts::lists!(Wgpu);

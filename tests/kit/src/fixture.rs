@@ -19,6 +19,11 @@ pub trait Fixture: 'static {
 
     /// The backend's fault injection; `None` where it has none.
     fn faults() -> Option<&'static dyn Faults>;
+
+    /// Panic where `test` made the server misuse what is below it, or where something is left of the devices that this thread
+    /// opened. Asked after each test that passed, when all its handles are gone. Does nothing on a backend that keeps no
+    /// books.
+    fn audit(test: &str);
 }
 
 /// Test hooks of a backend.
@@ -83,7 +88,11 @@ pub fn run<F: Fixture, O: Outcome>(test: &'static str, body: fn(&Env) -> O) {
             Opened::Absent(why) => return Err(why),
         };
         let env = Env::new(F::NAME, device, F::open, F::faults());
-        Ok(move || body(&env).settle(test))
+        Ok(move || {
+            body(&env).settle(test);
+            drop(env);
+            F::audit(test);
+        })
     });
 }
 

@@ -280,3 +280,14 @@ fn a_free_that_waits_for_the_device_does() {
         rig.close();
     }
 }
+
+/// Options may promise more memory than the machine has: that is told by the call, and ends nobody's process.
+#[test]
+fn memory_that_the_machine_does_not_have_is_out_of_memory() {
+    let rig = Rig::new(SimOptions { memory_bytes: 1 << 60, ..SimOptions::manual() });
+    let error = rig.driver.mem_alloc(n(1 << 59)).unwrap_err();
+    assert_eq!(error.kind, graphreel::error::DriverErrorKind::OutOfMemory, "{error}");
+    let memory = rig.memory(64);
+    rig.free(memory).unwrap();
+    rig.close();
+}

@@ -8,6 +8,7 @@ mod expressions;
 mod layout;
 mod limits;
 mod math;
+mod places;
 mod random;
 mod rig;
 mod sanitizer;
