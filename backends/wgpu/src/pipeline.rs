@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use graphreel::ServerError;
 use graphreel::error::{InvalidKernel, KernelProblem, Result};
@@ -76,9 +77,9 @@ impl Meeting {
             return Ok(variant);
         }
         let lowered = lower(&self.source, lowering(scalars, StorageAccessAs::ReadWrite))?;
-        let made = self.gpu.scoped(|| build(&self.gpu, &lowered.reflection, scalars, lowered.module, |_| true));
-        let entry = lowered.reflection.entry;
-        let variant = made.map_err(|caught| refused(&self.gpu, &entry, KernelProblem::Backend(caught.text)))?;
+        let (reflection, module) = (&lowered.reflection, lowered.module);
+        let variant =
+            guarded(&self.gpu, &reflection.entry, || build(&self.gpu, reflection, scalars, module, |_| true))?;
         Ok(self.variant.get_or_init(|| variant))
     }
 }
@@ -118,9 +119,8 @@ impl Compiler for WgpuCompiler {
         self.check_caps(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
         let scalars = self.scalar_shape(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;
         let lowered = lower(source, lowering(scalars, StorageAccessAs::Used))?;
-        let made = self.gpu.scoped(|| build(&self.gpu, &reflection, scalars, lowered.module, writes));
-        let exact =
-            made.map_err(|caught| refused(&self.gpu, &reflection.entry, KernelProblem::Backend(caught.text)))?;
+        let make = || build(&self.gpu, &reflection, scalars, lowered.module, writes);
+        let exact = guarded(&self.gpu, &reflection.entry, make)?;
         self.gpu.monitor.check()?;
         tracing::debug!(entry = &*reflection.entry, ?scalars, "kernel compiled");
         let written: Vec<bool> = reflection.bindings.iter().map(writes).collect();
@@ -145,6 +145,20 @@ impl Compiler for WgpuCompiler {
         }
         compiled.variant(|argument| launch.buffers[argument].binding.memory.id()).map(|_| ())
     }
+}
+
+/// Build a pipeline with wgpu's errors caught, and its panics: naga's SPIR-V writer panics over some valid kernels (a pointer
+/// to an element at a computed index, given to a function).
+fn guarded(gpu: &Gpu, entry: &str, make: impl FnOnce() -> Variant) -> Result<Variant> {
+    let made = gpu.scoped(|| catch_unwind(AssertUnwindSafe(make)));
+    let text = match made {
+        Ok(Ok(variant)) => return Ok(variant),
+        Ok(Err(_)) => {
+            "wgpu's compiler panicked over it; write the kernel in another way, and report it to wgpu".to_owned()
+        }
+        Err(caught) => caught.text,
+    };
+    Err(refused(gpu, entry, KernelProblem::Backend(text)))
 }
 
 /// What a failed compilation answers.
@@ -279,5 +293,37 @@ pub(crate) fn storage_entry(binding: u32, written: bool, min_bytes: u64) -> wgpu
             min_binding_size: wgpu::BufferSize::new(min_bytes),
         },
         count: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphreel::Server;
+    use graphreel::error::KernelProblem;
+    use graphreel::kernel::{Compiler, Wgsl};
+
+    use crate::tests::Breakable;
+
+    #[test]
+    fn a_kernel_over_which_wgpu_panics_is_refused() {
+        let Some(rig) = Breakable::open() else { return };
+        let text = "
+            @group(0) @binding(0) var<storage, read_write> b: array<u32>;
+            fn bump(p: ptr<function, u32>) { *p += 1u; }
+            @compute @workgroup_size(1) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+                var a = array<u32, 4>();
+                bump(&a[id.x & 3u]);
+                b[0] = a[0];
+            }";
+        let compiler = rig.server.compiler();
+        // A later wgpu may compile it, which is as good.
+        if let Err(error) = compiler.compile(&Wgsl::new(text).into()) {
+            let graphreel::ServerError::InvalidKernel(invalid) = &error else { panic!("{error:?}") };
+            assert!(matches!(invalid.problem, KernelProblem::Backend(_)), "{error}");
+            assert!(error.to_string().contains("another way"), "{error}");
+        }
+        let plain = "@group(0) @binding(0) var<storage, read_write> b: array<u32>;
+            @compute @workgroup_size(1) fn main() { b[0] = 1u; }";
+        compiler.compile(&Wgsl::new(plain).into()).expect("the device goes on");
     }
 }

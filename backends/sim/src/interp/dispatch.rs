@@ -1,5 +1,7 @@
 //! One run over a grid: arguments checked, then workgroups handed to threads in order.
 
+use std::time::Instant;
+
 use graphreel::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use graphreel::sync::thread;
 
@@ -8,6 +10,9 @@ use super::view::Bound;
 use super::watch::{Found, join};
 use super::{Dispatch, Program, RunReport, Trap};
 use crate::memory::Memory;
+
+/// Work below this is done by one thread. Starting another takes some tens of microseconds.
+const THREADS_PAY_FROM_NS: u64 = 200_000;
 
 /// What one thread did: what it found, and where it had to stop.
 type Outcome = (Found, Option<(u64, Stuck)>);
@@ -30,7 +35,12 @@ pub(super) fn run(program: &Program, dispatch: &Dispatch<'_>) -> Result<RunRepor
     };
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let work = || worked(setting, dispatch.sanitize, groups, (&next, &stop));
-    let threads = (dispatch.threads as u64).min(groups);
+    // Starting threads costs more than all of a small run: where the last one was not small, or nobody knows, they are there
+    // from the start.
+    let expected = program.group_ns.load(Ordering::Relaxed).saturating_mul(groups);
+    let small = expected > 0 && expected < THREADS_PAY_FROM_NS;
+    let threads = if small { 1 } else { (dispatch.threads as u64).min(groups) };
+    let started = Instant::now();
     let outcomes: Vec<Outcome> = if threads <= 1 {
         vec![work()]
     } else {
@@ -46,6 +56,8 @@ pub(super) fn run(program: &Program, dispatch: &Dispatch<'_>) -> Result<RunRepor
             std::iter::once(own).chain(others).collect()
         })
     };
+    let spent = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    program.group_ns.store((spent.saturating_mul(threads) / groups.max(1)).max(1), Ordering::Relaxed);
     let mut found = Found::new();
     let mut stuck: Option<(u64, Stuck)> = None;
     for (more, other) in outcomes {

@@ -34,6 +34,8 @@ pub struct Program {
     reflection: Reflection,
     options: ProgramOptions,
     code: Code,
+    /// Nanoseconds that one workgroup took in the last run, for the next one to know whether threads pay.
+    group_ns: AtomicU64,
 }
 
 /// How a program is made.
@@ -144,7 +146,7 @@ impl Program {
         let kernel = lowered.reflection.entry.to_string();
         let refused = |text| InvalidKernel { kernel: Some(kernel), problem: KernelProblem::Unsupported(text) };
         match translated(&lowered, &source.wgsl, options) {
-            Ok(code) => Ok(Self { reflection: lowered.reflection, options, code }),
+            Ok(code) => Ok(Self { reflection: lowered.reflection, options, code, group_ns: AtomicU64::new(0) }),
             Err(Refusal { text, line: 0 }) => Err(refused(format!("the simulator does not run {text}"))),
             Err(Refusal { text, line }) => Err(refused(format!("the simulator does not run {text} (line {line})"))),
         }
