@@ -300,7 +300,7 @@ pub(crate) fn storage_entry(binding: u32, written: bool, min_bytes: u64) -> wgpu
 mod tests {
     use graphreel::Server;
     use graphreel::error::KernelProblem;
-    use graphreel::kernel::{Compiler, Wgsl};
+    use graphreel::kernel::Wgsl;
 
     use crate::tests::Breakable;
 
