@@ -47,7 +47,7 @@ fn names_the_loop(error: &ServerError) {
 
 impl Scene {
     /// The device is gone with that kernel for its reason, and answers nothing else.
-    fn is_lost_by_it(self) {
+    fn dies_of_it(self) {
         names_the_loop(&self.device.lost().unwrap());
         for buffer in [&self.output, &self.bystander] {
             names_the_loop(&buffer.read::<u32>().unwrap_err());
@@ -80,7 +80,7 @@ fn an_endless_launch() {
         }
         names_the_loop(&scene.output.read::<u32>().unwrap_err());
         drop(kernel);
-        scene.is_lost_by_it();
+        scene.dies_of_it();
     }
 }
 
@@ -113,7 +113,7 @@ fn an_endless_kernel_in_a_replay() {
             assert_eq!((graph.report().nodes, graph.report().tier), (2, tier));
             names_the_loop(&graph.update(|update| update).unwrap_err());
             drop((graph, kernel));
-            scene.is_lost_by_it();
+            scene.dies_of_it();
         }
     }
 }
