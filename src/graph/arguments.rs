@@ -71,13 +71,13 @@ impl Arguments {
 fn elements(reflection: &Reflection, buffer: usize, bytes: u64) -> Result<u64> {
     let info = &reflection.bindings[buffer];
     let count = info.elements(bytes);
-    if count == u32::MAX {
+    if count > u64::from(u32::MAX) {
         return Err(ServerError::unsupported(
             format!("binding {bytes} bytes as `{}` of kernel `{}`", info.name, reflection.entry),
             "an array has fewer than 2^32 elements; bind a part of the buffer",
         ));
     }
-    Ok(count.into())
+    Ok(count)
 }
 
 /// The shape of a launch of `groups` workgroups.

@@ -34,6 +34,20 @@ impl From<ServerError> for Failed {
     }
 }
 
+/// What goes with an operation that is given to a lane.
+pub(super) struct With<'a, D: Driver> {
+    /// Where a host write's bytes are pinned already; else they are staged.
+    pub(super) pinned: Option<HostPtr>,
+    /// Events around it.
+    pub(super) timed: Option<&'a (EventCell<D>, EventCell<D>)>,
+}
+
+impl<D: Driver> Default for With<'_, D> {
+    fn default() -> Self {
+        Self { pinned: None, timed: None }
+    }
+}
+
 /// Timing events around each operation of a profile, or node of a replay.
 pub(super) struct Timings<D: Driver>(Vec<(EventCell<D>, EventCell<D>)>);
 
@@ -41,7 +55,7 @@ impl<D: Driver> HardwareServer<D> {
     /// Run an admitted operation on the lane of `role`.
     pub(super) fn run(&mut self, stream: StreamId, role: Role, op: &Op) -> Result<()> {
         let lane = self.lane(role);
-        let given = lane.map_err(Failed::from).and_then(|lane| self.give(lane, op, None));
+        let given = lane.map_err(Failed::from).and_then(|lane| self.give(lane, op, With::default()));
         if let Err(Failed { error, .. }) = given {
             self.book.failed(stream, op, &error);
             return Err(error);
@@ -66,17 +80,13 @@ impl<D: Driver> HardwareServer<D> {
 
     /// Give an operation to a lane, after everything that its buffers' earlier users do, with events around it if it is timed.
     #[expect(unsafe_code, reason = "orders the work and keeps what it reaches")]
-    pub(super) fn give(
-        &mut self,
-        lane: LaneId,
-        op: &Op,
-        timed: Option<&(EventCell<D>, EventCell<D>)>,
-    ) -> Result<(), Failed> {
+    pub(super) fn give(&mut self, lane: LaneId, op: &Op, with: With<'_, D>) -> Result<(), Failed> {
+        let With { pinned, timed } = with;
         let staged = match op {
-            Op::Write { bytes, .. } | Op::Upload { bytes, .. } => Some(self.stage(bytes)?),
+            Op::Write { bytes, .. } | Op::Upload { bytes, .. } if pinned.is_none() => Some(self.stage(bytes)?),
             _ => None,
         };
-        let action = self.resolve(op, staged)?;
+        let action = self.resolve(op, pinned.or(staged))?;
         self.scratch.clear();
         let (order, points) = (&self.order, &mut self.scratch);
         op.for_each_use(|arg, access| order.before(arg.binding.memory.id(), access, points));
@@ -257,7 +267,7 @@ impl<D: Driver> HardwareServer<D> {
         for (op, events) in ops.iter().zip(&timings.0) {
             check(op, &self.caps, self.info.id)?;
             let _ = self.book.admit(stream, op)?;
-            if let Err(Failed { error, .. }) = self.give(lane, op, Some(events)) {
+            if let Err(Failed { error, .. }) = self.give(lane, op, With { timed: Some(events), pinned: None }) {
                 self.book.failed(stream, op, &error);
                 return Err(error);
             }

@@ -3,7 +3,7 @@
 use super::driver::Driver;
 use super::executable::HardwareGraph;
 use super::fence::EventFence;
-use super::issue::{Failed, Timings};
+use super::issue::{Failed, Timings, With};
 use super::lanes::Role;
 use super::order::LaneId;
 use super::server::{HardwareServer, unknown};
@@ -117,7 +117,8 @@ impl<D: Driver> HardwareServer<D> {
         for index in 0..count {
             let Some(op) = graph.live.operation(index) else { continue };
             let events = timings.as_ref().and_then(|timings| timings.get(index));
-            let given = self.give(lane, &op, events);
+            let with = With { pinned: graph.host_of(index), timed: events };
+            let given = self.give(lane, &op, with);
             graph.launched.add(self.lanes.end(lane));
             given.map_err(|failed| Failed { ran: failed.ran || index > 0, ..failed })?;
         }

@@ -154,7 +154,7 @@ impl<D: Driver> HardwareServer<D> {
     ) -> Result<Option<Executable<D>>> {
         let changeable = !graph.live.recording.params.is_empty();
         let source = match (graph.tier, captured) {
-            (Tier::Eager, _) => return Ok(None),
+            (Tier::Eager, _) => return self.rehearse(graph).map(|()| None),
             (_, Some(source)) => self.checked(graph, source)?,
             (_, None) => self.built(graph)?,
         };
@@ -163,6 +163,13 @@ impl<D: Driver> HardwareServer<D> {
             report.why.push_str("; an update makes it anew, since this driver does not name captured nodes");
         }
         Ok(Some(executable))
+    }
+
+    /// Settle what could fail in a replay that launches the recorded operations one by one (C-84): host bytes are pinned, and
+    /// each operation is one that the driver can be asked for.
+    fn rehearse(&mut self, graph: &mut HardwareGraph<D>) -> Result<()> {
+        self.pin_host(graph)?;
+        (0..graph.live.recording.nodes.len()).try_for_each(|index| self.node_action(graph, index).map(drop))
     }
 
     /// A captured graph that has one node for each recorded operation: drivers have accepted calls and recorded nothing.

@@ -56,11 +56,11 @@ pub fn abi(reflection: &Reflection, variant: Variant) -> Vec<AbiParam> {
 }
 
 impl BindingInfo {
-    /// Elements that the runtime-sized array has when `bytes` are bound; none where it has no such array. At most `u32::MAX`.
-    pub fn elements(&self, bytes: u64) -> u32 {
+    /// Elements that the runtime-sized array has when `bytes` are bound; none where it has no such array. A caller refuses what
+    /// no `u32` holds.
+    pub fn elements(&self, bytes: u64) -> u64 {
         let Some(stride) = self.runtime_stride.filter(|stride| *stride > 0) else { return 0 };
-        let count = bytes.saturating_sub(self.runtime_offset.into()) / u64::from(stride);
-        u32::try_from(count).unwrap_or(u32::MAX)
+        bytes.saturating_sub(self.runtime_offset.into()) / u64::from(stride)
     }
 }
 

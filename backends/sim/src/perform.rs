@@ -107,11 +107,14 @@ fn grid(launched: [u32; 3], counts: Option<&(Arc<Memory>, u64)>) -> Option<[u32;
     groups.iter().zip(launched).all(|(count, most)| (1..=most).contains(count)).then_some(groups)
 }
 
+/// Memory, first byte and length of a binding.
+type Viewed = (Arc<Memory>, u64, u64);
+
 fn launch(
     instance: &Instance,
     begun: u64,
     launch: &Launch,
-    views: &[(Arc<Memory>, u64, u64)],
+    views: &[Viewed],
     counts: Option<&(Arc<Memory>, u64)>,
 ) -> Outcome {
     let Some(groups) = grid(launch.groups, counts) else { return Ok(Vec::new()) };

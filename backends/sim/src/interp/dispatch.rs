@@ -126,7 +126,9 @@ fn bound<'a>(program: &Program, dispatch: &Dispatch<'a>, scalars: &'a Memory) ->
         }
         let end = view.start.checked_add(view.bytes).map(|end| end.div_ceil(4));
         let words = end.and_then(|end| Some((usize::try_from(view.start / 4).ok()?, usize::try_from(end).ok()?)));
-        let bound = words.and_then(|(first, end)| Bound::new(view.memory, first, end, info.elements(view.bytes)));
+        let bound = words.and_then(|(first, end)| {
+            Bound::new(view.memory, first, end, u32::try_from(info.elements(view.bytes)).unwrap_or(u32::MAX))
+        });
         let behind = || {
             let (start, held) = (view.start, view.memory.words().len() as u64 * 4);
             format!("`{name}` is bound from byte {start} for {} bytes of a memory of {held}", view.bytes)

@@ -57,7 +57,10 @@ impl<D: Driver> Code<'_, D> {
                 AbiParam::Address(binding) => Param::Address(buffers[binding as usize].0.0.get()),
                 AbiParam::Elements(binding) => {
                     let bytes = buffers[binding as usize].1;
-                    Param::Elements(self.reflection.bindings[binding as usize].elements(bytes))
+                    {
+                        let elements = self.reflection.bindings[binding as usize].elements(bytes);
+                        Param::Elements(elements.try_into().expect("the suite binds little"))
+                    }
                 }
                 AbiParam::Counts => Param::Address(counts.map_or(0, |counts| counts.0.get())),
             };
