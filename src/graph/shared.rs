@@ -56,7 +56,7 @@ impl<D: Driver> Shared<D> {
         &self.monitor
     }
 
-    /// Failures that made the device unusable or came from the device itself.
+    /// Failures that made the device unusable or came from the device itself: the first one ends it.
     pub(super) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
@@ -98,7 +98,10 @@ impl<D: Driver> Shared<D> {
         if error.class == FaultClass::CallLocal && error.kind != DriverErrorKind::Lost {
             return ServerError::Driver(Arc::new(error));
         }
-        self.faults.fetch_add(1, Ordering::Relaxed);
+        // Later calls, and threads that wait meanwhile, meet the same fault.
+        if self.monitor.lost().is_none() {
+            self.faults.store(1, Ordering::Relaxed);
+        }
         self.lose(&format!("{origin}: {error}"));
         self.monitor.lost().unwrap_or_else(|| ServerError::Driver(Arc::new(error)))
     }
