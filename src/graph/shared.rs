@@ -56,7 +56,7 @@ impl<D: Driver> Shared<D> {
         &self.monitor
     }
 
-    /// Failures that made the device unusable or came from the device itself.
+    /// Failures that made the device unusable or came from the device itself: the first one ends it.
     pub(super) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }

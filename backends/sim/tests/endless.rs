@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use graphreel::recording::Tier;
 use graphreel::{Buffer, Config, Device, Grid, ServerError};
@@ -57,7 +58,9 @@ impl Scene {
         assert_eq!(self.device.counters().device_faults, 1, "told once as a fault of the device");
         let probe = self.probe.clone();
         drop(self);
+        let started = Instant::now();
         while probe.names().last() != Some(&"close") {
+            assert!(started.elapsed() < Duration::from_secs(20), "the driver is not closed: {}", probe.live());
             thread::yield_now();
         }
         probe.check().unwrap();
@@ -112,7 +115,7 @@ fn an_endless_kernel_in_a_replay() {
             good.wait().unwrap();
             assert_eq!((graph.report().nodes, graph.report().tier), (2, tier));
             names_the_loop(&graph.update(|update| update).unwrap_err());
-            drop((graph, kernel));
+            drop((graph, kernel, good, timed));
             scene.dies_of_it();
         }
     }

@@ -13,7 +13,7 @@ use graphreel_sim::{Failure, SimOptions, Then};
 use life::{Fault, Outcome, Setting, live};
 
 /// Of the calls of a life, one in so many fails in an ordinary run; all of them with `GRAPHREEL_THOROUGH=1`.
-const STRIDE: usize = 7;
+const STRIDE: usize = 5;
 
 /// Calls that give work to a stream. A refusal that is local to one of them says that nothing was given.
 const ENQUEUE: [&str; 6] = ["launch", "copy_to_device", "copy_to_host", "copy_on_device", "fill", "exec_launch"];
