@@ -14,6 +14,7 @@
 //! | [`graph`] | the driver waist under hardware graphs |
 //! | [`memory`] | handles, accounts, pools |
 //! | [`stream`] | logical streams and slots |
+//! | [`lifecycle`] | the backend facade: configuration, capacity, what a device declares |
 //! | [`clock`], [`ticket`] | time, waits and answers to come |
 //! | [`error`] | what can go wrong |
 
@@ -26,6 +27,7 @@ pub mod device;
 pub mod error;
 pub mod graph;
 pub mod kernel;
+pub mod lifecycle;
 pub mod memory;
 pub mod op;
 pub mod recording;
