@@ -5,6 +5,7 @@ pub mod bounds;
 pub mod capabilities;
 pub mod device;
 pub mod execution;
+pub mod file;
 pub mod limit;
 pub mod manager;
 pub mod ownership;
@@ -18,6 +19,7 @@ pub use bounds::{GpuBackendDeviceInstallationBounds, RESERVED_LIFECYCLE_WORKERS}
 pub use capabilities::{DeviceCapabilities, RequiredCapabilities};
 pub use device::GpuBackendDeviceConfig;
 pub use execution::{QueryExecutionConfig, SourceSchedulerPolicy};
+pub use file::{BackendChoice, GpuBackendConfigFile};
 pub use limit::{GpuDeviceMemoryLimit, GpuMemoryFraction};
 pub use manager::MemoryManagerOptions;
 pub use ownership::GpuMemoryOwnership;
