@@ -9,12 +9,15 @@
 //! | [`config`] | what a deployment declares, and every rule on it |
 //! | [`inventory`] | what is known about the machine's devices |
 //! | [`capacity`] | what a declaration comes to on a device |
+| [`records`] | what a build found and installed |
 
 pub mod bytes;
 pub mod capacity;
 pub mod config;
 pub mod error;
 pub mod inventory;
+pub mod records;
+pub(crate) mod service;
 
 pub use bytes::bytes_with_gib;
 pub use capacity::{
@@ -23,4 +26,5 @@ pub use capacity::{
 pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
+pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
