@@ -1,7 +1,5 @@
 //! The backend facade: declare devices, validate, build once, admit, close (docs/BACKEND.md).
 //!
-//! What is here is pure: declarations and the arithmetic on them. Nothing touches a device or state of the process.
-//!
 //! | Module | What it holds |
 //! | --- | --- |
 //! | [`error`] | the facade's error: code, operation, facts |
@@ -9,7 +7,7 @@
 //! | [`config`] | what a deployment declares, and every rule on it |
 //! | [`inventory`] | what is known about the machine's devices |
 //! | [`capacity`] | what a declaration comes to on a device |
-| [`records`] | what a build found and installed |
+//! | [`records`] | what a build found and installed |
 
 pub mod bytes;
 pub mod capacity;
@@ -26,5 +24,5 @@ pub use capacity::{
 pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
-pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
+pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
