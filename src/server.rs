@@ -191,6 +191,14 @@ pub trait Server: Send {
     /// `GraphState` where a window refuses it.
     fn sync(&mut self, stream: StreamId, mode: WaitMode) -> Result<Ticket<()>>;
 
+    /// Whether all work of every stream is done; what waits in a batch is handed over first. Does not block. Work that a
+    /// window records, or that waits for one, is not counted.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::DeviceLost`].
+    fn is_idle(&mut self) -> Result<bool>;
+
     /// A point that the caller should wait for, with the lock released, before it queues more: too much is in flight.
     /// `None` while there is room.
     fn pressure(&self) -> Option<Arc<dyn Fence>>;

@@ -23,6 +23,11 @@ impl<T> Mutex<T> {
         Self(std::sync::Mutex::new(value))
     }
 
+    /// The value, of a lock that nobody else can reach.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The value, when nothing else can hold the lock.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)

@@ -46,13 +46,17 @@ impl Book {
     ///
     /// [`ServerError::GraphState`] inside the caller's own window; nothing changes then, not even the window.
     /// [`ServerError::Tainted`] for an input, unless only refused replays of this graph tainted it; what the graph may
-    /// write carries the failure then.
+    /// write carries the failure then. [`ServerError::Closed`] for memory that its payer took back.
     pub fn admit_replay(&mut self, stream: StreamId, graph: &GraphClaims) -> Result<Admission> {
         let admission = match self.role(stream) {
             Role::Owner => return Err(self.refusal(stream, GraphOp::Replay, GraphRule::ReplayInCapture)),
             Role::Neighbour { owner } if self.rules.defers_neighbours => Admission::Side { owner },
             Role::Neighbour { .. } | Role::Free => Admission::Run,
         };
+        if let Some(closed) = graph.claims.iter().find_map(|(binding, _)| binding.memory.revoked()) {
+            self.replay_refused(graph, &closed);
+            return Err(closed);
+        }
         if !self.ledger.has_taint() {
             return Ok(admission);
         }

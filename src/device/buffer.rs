@@ -143,7 +143,7 @@ impl Buffer {
         }
         let inner = &self.device.inner;
         inner.refuse_in_closure(GraphOp::Read, "a read after the capture")?;
-        let ticket = inner.lock().read(stream, vec![self.binding()], mode)?;
+        let ticket = inner.lock_on(stream)?.read(stream, vec![self.binding()], mode)?;
         let finish = ticket.finish;
         let cast: crate::ticket::Finish<Vec<T>> = Box::new(move |server| {
             let bytes = finish(server)?;

@@ -5,6 +5,7 @@ use bytemuck::NoUninit;
 use super::{Args, Buffer, BufferSlot, Device, Grid, GridParam, IntoGrid, Param, build};
 use crate::error::Result;
 use crate::kernel::{Kernel, Value};
+use crate::memory::Account;
 use crate::op::{self, BufferArg, Op};
 use crate::recording::{Recorded, RecordingBuilder};
 use crate::sync::Arc;
@@ -20,11 +21,13 @@ pub struct Capture {
     ops: Vec<Op>,
     recording: RecordingBuilder,
     label: Option<Arc<str>>,
+    /// Who pays for what it allocates, where that is not the default account.
+    account: Option<Account>,
 }
 
 impl Capture {
-    pub(super) fn new(device: Device, label: Option<Arc<str>>) -> Self {
-        Self { device, ops: Vec::new(), recording: RecordingBuilder::new(label), label: None }
+    pub(super) fn new(device: Device, label: Option<Arc<str>>, account: Option<Account>) -> Self {
+        Self { device, ops: Vec::new(), recording: RecordingBuilder::new(label), label: None, account }
     }
 
     pub(super) fn into_parts(self) -> (Vec<Op>, Recorded) {
@@ -113,7 +116,10 @@ impl Capture {
     ///
     /// `OutOfMemory`, `InvalidSize`.
     pub fn alloc(&mut self, bytes: u64) -> Result<Buffer> {
-        self.device.alloc(bytes)
+        match &self.account {
+            Some(account) => self.device.alloc_charged(bytes, account),
+            None => self.device.alloc(bytes),
+        }
     }
 
     /// Declare a scalar that `graph.update` can change. Its name is unique in the graph; use the value it returns wherever

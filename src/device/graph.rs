@@ -11,7 +11,7 @@ use crate::memory::ClaimKey;
 use crate::recording::{GraphReport, ParamKind, Recorded, Recording};
 use crate::server::{GraphId, GraphUpdate, ParamUpdate, Sealed};
 use crate::stream::StreamId;
-use crate::sync::Arc;
+use crate::sync::{Arc, OnceLock, Weak};
 
 /// Work that was recorded once. Cheap to clone; the last clone's drop releases it without waiting for the device.
 ///
@@ -26,18 +26,53 @@ struct GraphInner {
     report: GraphReport,
     recording: Arc<Recording>,
     buffers: Arc<[ClaimKey]>,
+    /// Why its owner destroyed it, once that did.
+    closed: OnceLock<Arc<str>>,
 }
 
 impl Drop for GraphInner {
     fn drop(&mut self) {
-        self.device.inner.lock().graph_destroy(self.id);
+        if self.closed.get().is_none() {
+            self.device.inner.lock().graph_destroy(self.id);
+        }
+    }
+}
+
+/// A graph that its owner can destroy however many handles are left; holds nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakGraph(Weak<GraphInner>);
+
+impl WeakGraph {
+    /// Whether a handle is left.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Destroy the graph. Handles that are left are refused with `why`.
+    pub(crate) fn close(&self, why: &str) {
+        if let Some(graph) = self.0.upgrade()
+            && graph.closed.set(why.into()).is_ok()
+        {
+            graph.device.inner.lock().graph_destroy(graph.id);
+        }
     }
 }
 
 impl Graph {
     pub(super) fn new(device: Device, sealed: Sealed) -> Self {
         let Sealed { id, report, recording, buffers } = sealed;
-        Self(Arc::new(GraphInner { device, id, report, recording, buffers }))
+        Self(Arc::new(GraphInner { device, id, report, recording, buffers, closed: OnceLock::new() }))
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakGraph {
+        WeakGraph(Arc::downgrade(&self.0))
+    }
+
+    fn check_open(&self) -> Result<()> {
+        match self.0.closed.get() {
+            None => Ok(()),
+            Some(why) => Err(ServerError::closed(format!("graph {}", self.0.id.0), why.clone())),
+        }
     }
 
     /// Its identity.
@@ -94,12 +129,13 @@ impl Graph {
     fn replay_on(&self, stream: StreamId, timed: bool) -> Result<Done> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Replay, "a replay after the capture")?;
+        self.check_open()?;
         let (ticket, pressure) = {
-            let mut server = inner.lock();
+            let mut server = inner.lock_on(stream)?;
             (server.replay(stream, self.0.id, timed)?, server.pressure())
         };
         if let Some(fence) = pressure {
-            super::wait::for_room(&inner.config.clock, &*fence, inner.deadline())?;
+            super::wait::for_room(inner, &*fence, inner.deadline())?;
         }
         Ok(Done::new(inner.clone(), ticket))
     }
@@ -125,6 +161,7 @@ impl Graph {
     fn apply(&self, update: GraphUpdate) -> Result<()> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Update, "an update after the capture")?;
+        self.check_open()?;
         inner.lock().graph_update(self.0.id, update)
     }
 
@@ -158,7 +195,7 @@ impl Graph {
     }
 
     fn compare<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(R, Recorded)> {
-        let (value, _, recorded) = self.0.device.collect(GraphOp::Capture, "verify", None, closure)?;
+        let (value, _, recorded) = self.0.device.collect(GraphOp::Capture, "verify", None, None, closure)?;
         if let Some(difference) = self.0.recording.diff(&recorded.recording, &recorded.kernels) {
             return Err(difference.into());
         }

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
+use super::closed::ClosedServer;
 use super::waiter::Waiters;
 use super::{Monitor, wait};
 use crate::caps::{Caps, DeviceInfo};
@@ -11,15 +13,24 @@ use crate::clock::Deadline;
 use crate::config::Config;
 use crate::error::{GraphOp, GraphRule, GraphState, Result, ServerError};
 use crate::kernel::Compiler;
-use crate::memory::{Account, DeviceId};
+use crate::memory::{Account, DeviceId, MemoryService};
 use crate::op::Op;
+use crate::process::{self, AtExit};
 use crate::server::Server;
 use crate::stream::StreamId;
-use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use crate::ticket::Fence;
 
 pub(super) struct DeviceInner {
     server: Mutex<Box<dyn Server>>,
+    /// Set before the server goes: nothing is asked of it from then on.
+    closed: OnceLock<ServerError>,
+    /// Exclusive slots whose users are told apart, with the turn that is theirs now.
+    turns: Mutex<HashMap<usize, u32>>,
+    /// Whether memory and captures are had through the attempts of a backend alone.
+    pub(super) managed: bool,
     pub(super) id: DeviceId,
+    service: MemoryService,
     pub(super) info: DeviceInfo,
     pub(super) caps: Caps,
     pub(super) config: Config,
@@ -28,6 +39,8 @@ pub(super) struct DeviceInner {
     pub(super) waiters: Waiters,
     /// For each stream, the number of the last window that a handle on it opened, while that handle lives.
     pub(super) windows: Mutex<HashMap<StreamId, u64>>,
+    /// Given back behind the server.
+    _claim: Option<Claim>,
 }
 
 thread_local! {
@@ -36,9 +49,18 @@ thread_local! {
 }
 
 impl DeviceInner {
-    pub(super) fn new(server: Box<dyn Server>, config: Config) -> Self {
-        Self {
+    pub(super) fn new(server: Box<dyn Server>, config: Config, use_as: UseAs) -> Arc<Self> {
+        let (managed, claim) = match use_as {
+            UseAs::Direct(claim) => (false, claim),
+            UseAs::Managed => (true, None),
+        };
+        let inner = Arc::new(Self {
+            closed: OnceLock::new(),
+            turns: Mutex::new(HashMap::new()),
+            managed,
+            _claim: claim,
             id: server.memory_service().device(),
+            service: server.memory_service(),
             info: server.info(),
             caps: server.caps(),
             compiler: server.compiler(),
@@ -47,12 +69,92 @@ impl DeviceInner {
             waiters: Waiters::new(config.waiter_threads_max),
             server: Mutex::new(server),
             config,
+        });
+        process::at_exit(&inner.info.backend, process::weak_hook(&inner));
+        inner
+    }
+
+    /// The device's lock. Held while calls are issued, never across a device wait, a compile or a caller's code. Once the
+    /// process is ending, a server that refuses everything: the lock may be held by a thread that is no more.
+    pub(super) fn lock(&self) -> ServerGuard<'_> {
+        if process::is_ending() {
+            return ServerGuard::Ended(self.refuser(self.ended()));
+        }
+        let server = self.server.lock();
+        if process::is_ending() {
+            return ServerGuard::Ended(self.refuser(self.ended()));
+        }
+        ServerGuard::Open(server)
+    }
+
+    /// As [`DeviceInner::lock`], for a call on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Closed`] for an exclusive stream whose turn is over.
+    pub(super) fn lock_on(&self, stream: StreamId) -> Result<ServerGuard<'_>> {
+        let server = self.lock();
+        match self.is_over(stream) {
+            false => Ok(server),
+            true => Err(over(stream)),
         }
     }
 
-    /// The device's lock. Held while calls are issued, never across a device wait, a compile or a caller's code.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Box<dyn Server>> {
-        self.server.lock()
+    fn is_over(&self, stream: StreamId) -> bool {
+        let (Some(index), turn) = (stream.exclusive_index(), stream.turn()) else { return false };
+        turn != 0 && self.turns.lock().get(&index) != Some(&turn)
+    }
+
+    /// The exclusive slot of `stream` in its next turn: handles of the last one are refused from now on, and a window that
+    /// one left open is aborted.
+    pub(super) fn next_turn(&self, stream: StreamId) -> StreamId {
+        let Some(index) = stream.exclusive_index() else { return stream };
+        let mut server = self.lock();
+        if let Some(owner) = server.capture_status(stream).owner
+            && let Err(error) = server.graph_abort(owner)
+        {
+            tracing::warn!(%error, ?stream, "the window of a stream that was given back could not be aborted");
+        }
+        let mut turns = self.turns.lock();
+        let turn = turns.entry(index).or_insert(0);
+        *turn = stream.in_turn(*turn + 1).turn().max(1);
+        stream.in_turn(*turn)
+    }
+
+    /// Why it was closed, or that the process is ending; `None` while it is open.
+    pub(super) fn closed(&self) -> Option<ServerError> {
+        if process::is_ending() { Some(self.ended()) } else { self.closed.get().cloned() }
+    }
+
+    /// Whether `fence` is passed, without asking for it once the device is closed.
+    pub(super) fn passed(&self, fence: &dyn Fence) -> Result<bool> {
+        self.closed().map_or_else(|| fence.is_passed(), Err)
+    }
+
+    /// The server for good, and what is asked from now on is refused with `why`. `None` the second time.
+    pub(super) fn take_server(&self, why: &str) -> Option<Box<dyn Server>> {
+        let error = ServerError::closed(format!("device {} ({})", self.id.0, self.info.name), why);
+        self.closed.set(error.clone()).ok()?;
+        match self.lock() {
+            ServerGuard::Open(mut server) => Some(std::mem::replace(&mut *server, self.refuser(error))),
+            ServerGuard::Ended(_) => None,
+        }
+    }
+
+    fn ended(&self) -> ServerError {
+        let why = process::ending_reason().unwrap_or("the process is exiting");
+        ServerError::closed(format!("device {} ({})", self.id.0, self.info.name), why)
+    }
+
+    fn refuser(&self, why: ServerError) -> Box<dyn Server> {
+        Box::new(ClosedServer {
+            info: self.info.clone(),
+            caps: self.caps.clone(),
+            service: self.service.clone(),
+            compiler: self.compiler.clone(),
+            monitor: self.monitor.clone(),
+            why,
+        })
     }
 
     /// Submit one operation of a plain handle, and wait for room where too much is in flight.
@@ -60,24 +162,54 @@ impl DeviceInner {
         self.refuse_in_closure(op.call(), instead(&op))?;
         self.or_doom(stream, self.prepare(&op))?;
         let pressure = {
-            let mut server = self.lock();
+            let mut server = self.lock_on(stream)?;
             server.submit(stream, op)?;
             server.pressure()
         };
         match pressure {
-            Some(fence) => wait::for_room(&self.config.clock, &*fence, self.deadline()),
+            Some(fence) => wait::for_room(self, &*fence, self.deadline()),
             None => Ok(()),
         }
     }
 
     /// What was made for `stream` to submit; a failure dooms the window that it records, in which it would be missing.
     pub(super) fn or_doom<T>(&self, stream: StreamId, made: Result<T>) -> Result<T> {
-        made.inspect_err(|error| self.lock().doom(stream, error))
+        made.inspect_err(|error| {
+            if let Ok(mut server) = self.lock_on(stream) {
+                server.doom(stream, error);
+            }
+        })
     }
 
     /// Compile what `op` needs beside its kernel, without the lock.
     pub(super) fn prepare(&self, op: &Op) -> Result<()> {
+        let _call = self.unlocked_call()?;
         self.compiler.prepare(op)
+    }
+
+    /// Mark that this thread calls into the driver without the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Closed`].
+    pub(super) fn unlocked_call(&self) -> Result<process::UnlockedCall> {
+        let call = process::unlocked_call().ok_or_else(|| self.ended())?;
+        self.closed.get().cloned().map_or(Ok(call), Err)
+    }
+
+    /// Memory of the attempts of a backend is paid by their grants, and their captures are theirs.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` on a device that a backend manages.
+    pub(super) fn refuse_if_managed(&self, what: &'static str) -> Result<()> {
+        if !self.managed {
+            return Ok(());
+        }
+        Err(ServerError::unsupported(
+            format!("{what} on a device that a backend manages"),
+            "use the context of an admitted attempt, whose grant pays for it",
+        ))
     }
 
     /// When a wait without a deadline of its own gives up.
@@ -130,6 +262,65 @@ impl DeviceInner {
             return Ok(());
         }
         Err(ServerError::ForeignHandle { what: what().into(), of: of.0, here: self.id.0 })
+    }
+}
+
+fn over(stream: StreamId) -> ServerError {
+    ServerError::closed(format!("stream {stream:?}"), "its attempt has ended; admit another one for more work")
+}
+
+/// The device's lock, or what stands in for the server of a process that is ending.
+pub(super) enum ServerGuard<'a> {
+    Open(MutexGuard<'a, Box<dyn Server>>),
+    Ended(Box<dyn Server>),
+}
+
+impl Deref for ServerGuard<'_> {
+    type Target = Box<dyn Server>;
+
+    fn deref(&self) -> &Box<dyn Server> {
+        match self {
+            Self::Open(server) => server,
+            Self::Ended(server) => server,
+        }
+    }
+}
+
+impl DerefMut for ServerGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Box<dyn Server> {
+        match self {
+            Self::Open(server) => server,
+            Self::Ended(server) => server,
+        }
+    }
+}
+
+/// Something that is held for as long as a device is open.
+pub(super) type Claim = Box<dyn Send + Sync>;
+
+/// Who opened a device.
+pub(super) enum UseAs {
+    /// A program that shares it with others, with its claim where it has one.
+    Direct(Option<Claim>),
+    /// A backend, whose attempts alone may use it.
+    Managed,
+}
+
+impl AtExit for DeviceInner {
+    fn stand_still(&self) -> bool {
+        let Some(server) = self.server.try_lock() else { return false };
+        // Nobody gets it any more; who waits for it waits until the process is gone.
+        std::mem::forget(server);
+        true
+    }
+}
+
+impl Drop for DeviceInner {
+    fn drop(&mut self) {
+        if process::is_ending() {
+            let refuser = self.refuser(self.ended());
+            std::mem::forget(std::mem::replace(self.server.get_mut(), refuser));
+        }
     }
 }
 

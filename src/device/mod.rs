@@ -4,6 +4,7 @@ mod args;
 mod buffer;
 mod build;
 mod capture;
+mod closed;
 mod graph;
 mod grid;
 mod inner;

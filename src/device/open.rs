@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytemuck::NoUninit;
 
-use super::inner::DeviceInner;
+use super::inner::{DeviceInner, UseAs};
 use super::wait::Pending;
 use super::{Args, Buffer, Capture, Graph, IntoGrid, Stream};
 use crate::caps::{Caps, DeviceInfo};
@@ -31,7 +31,31 @@ pub struct Device {
 impl Device {
     /// A device over a backend's server. Applications open one through a backend or `graphreel-backends`.
     pub fn new(server: Box<dyn Server>, config: Config) -> Self {
-        Self { inner: Arc::new(DeviceInner::new(server, config)) }
+        Self { inner: DeviceInner::new(server, config, UseAs::Direct(None)) }
+    }
+
+    /// As [`Device::new`], with something that is held for as long as the device is open and given back behind it.
+    pub fn holding(server: Box<dyn Server>, config: Config, claim: impl Send + Sync + 'static) -> Self {
+        Self { inner: DeviceInner::new(server, config, UseAs::Direct(Some(Box::new(claim)))) }
+    }
+
+    /// A device of a backend: memory and captures are had through its attempts alone.
+    pub(crate) fn managed(server: Box<dyn Server>, config: Config) -> Self {
+        Self { inner: DeviceInner::new(server, config, UseAs::Managed) }
+    }
+
+    /// Close it for good, however many handles are left: they are refused with `why` from now on. Blocks while the server
+    /// gives back what it has. False when it was closed before.
+    pub fn retire(&self, why: &str) -> bool {
+        let server = self.inner.take_server(why);
+        // Outside the lock: what the server gives back may take its time.
+        server.map(drop).is_some()
+    }
+
+    /// The exclusive slot of `stream` for its next user: handles of the last one are refused from now on, and the window
+    /// that it left open is aborted.
+    pub(crate) fn next_turn(&self, stream: StreamId) -> StreamId {
+        self.inner.next_turn(stream)
     }
 
     /// Who it is.
@@ -62,6 +86,7 @@ impl Device {
     /// `InvalidKernel` with the place in the source.
     pub fn kernel(&self, source: impl Into<KernelSource>) -> Result<Kernel> {
         self.inner.monitor.check()?;
+        let _call = self.inner.unlocked_call()?;
         self.inner.compiler.compile(&source.into())
     }
 
@@ -80,7 +105,16 @@ impl Device {
     ///
     /// As [`Device::alloc`], with the account's limit.
     pub fn alloc_charged(&self, bytes: u64, account: &Account) -> Result<Buffer> {
-        let handle = self.inner.lock().alloc(StreamId::current(), bytes, account)?;
+        self.alloc_on(StreamId::current(), bytes, account)
+    }
+
+    /// As [`Device::alloc_charged`], for the stream of choice.
+    pub(crate) fn alloc_on(&self, stream: StreamId, bytes: u64, account: &Account) -> Result<Buffer> {
+        if !account.is_revocable() {
+            self.inner.refuse_if_managed("an allocation")?;
+        }
+        let handle = self.inner.lock_on(stream)?.alloc(stream, bytes, account)?;
+        account.remember(handle.memory());
         Ok(Buffer::new(self.clone(), handle.binding()))
     }
 
@@ -198,7 +232,9 @@ impl Device {
         options: CaptureOptions,
         closure: impl FnOnce(&mut Capture) -> Result<R>,
     ) -> Result<(Graph, R)> {
-        let (value, ops, _recorded) = self.collect(GraphOp::Capture, "capture", options.label.clone(), closure)?;
+        self.inner.refuse_if_managed("a capture")?;
+        let (value, ops, _recorded) =
+            self.collect(GraphOp::Capture, "capture", options.label.clone(), None, closure)?;
         let mut server = self.inner.lock();
         let leased = server.lease_stream();
         let stream = leased.unwrap_or_else(StreamId::current);
@@ -210,13 +246,28 @@ impl Device {
         Ok((Graph::new(self.clone(), sealed?), value))
     }
 
+    /// As [`Device::capture_with`], in a window of `stream`, with what the closure allocates paid by `account`.
+    pub(crate) fn capture_on<R>(
+        &self,
+        stream: StreamId,
+        account: &Account,
+        options: CaptureOptions,
+        closure: impl FnOnce(&mut Capture) -> Result<R>,
+    ) -> Result<(Graph, R)> {
+        let account = Some(account.clone());
+        let (value, ops, _recorded) =
+            self.collect(GraphOp::Capture, "capture", options.label.clone(), account, closure)?;
+        let sealed = record(&mut **self.inner.lock_on(stream)?, stream, options, ops)?;
+        Ok((Graph::new(self.clone(), sealed), value))
+    }
+
     /// Run what `closure` asks for, and time it on the device. Refused on a stream that records.
     ///
     /// # Errors
     ///
     /// As [`Device::capture`] and [`Stream::launch`].
     pub fn profile<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Profile, R)> {
-        let (value, ops, _recorded) = self.collect(GraphOp::Profile, "profile", None, closure)?;
+        let (value, ops, _recorded) = self.collect(GraphOp::Profile, "profile", None, None, closure)?;
         let ticket = self.inner.lock().profile(StreamId::current(), ops)?;
         let profile = Pending::new(self.inner.clone(), ticket, "a profile").wait()?;
         Ok((profile, value))
@@ -228,10 +279,11 @@ impl Device {
         call: GraphOp,
         name: &'static str,
         label: Option<Arc<str>>,
+        account: Option<Account>,
         closure: impl FnOnce(&mut Capture) -> Result<R>,
     ) -> Result<(R, Vec<Op>, Recorded)> {
         self.inner.monitor.check()?;
-        let mut capture = Capture::new(self.clone(), label);
+        let mut capture = Capture::new(self.clone(), label, account);
         let outcome = {
             let _inside = self.inner.enter_closure(call)?;
             catch_unwind(AssertUnwindSafe(|| closure(&mut capture)))

@@ -158,7 +158,7 @@ impl Stream {
     ///
     /// What the driver answers; `GraphState` inside a capture closure.
     pub fn flush(&self) -> Result<()> {
-        self.outside(GraphOp::Flush, "a flush after the capture")?.lock().flush(self.0.id)
+        self.outside(GraphOp::Flush, "a flush after the capture")?.lock_on(self.0.id)?.flush(self.0.id)
     }
 
     /// Block until all work queued on this stream is done, for at most `Config::wait_max`.
@@ -191,7 +191,7 @@ impl Stream {
     fn start_sync(&self, mode: WaitMode) -> Result<Pending<()>> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Sync, "a sync after the capture")?;
-        let ticket = inner.lock().sync(self.0.id, mode)?;
+        let ticket = inner.lock_on(self.0.id)?.sync(self.0.id, mode)?;
         Ok(Pending::new(inner.clone(), ticket, "a sync"))
     }
 
@@ -213,7 +213,7 @@ impl Stream {
     pub fn graph_prepare_with(&self, options: CaptureOptions) -> Result<()> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Prepare, "the capture that is running")?;
-        let mut server = inner.lock();
+        let mut server = inner.lock_on(self.0.id)?;
         server.graph_prepare(self.0.id, options)?;
         let window = NEXT_WINDOW.fetch_add(1, Ordering::Relaxed);
         inner.windows.lock().insert(self.0.id, window);
@@ -227,7 +227,7 @@ impl Stream {
     ///
     /// `GraphState` without a prepared window of this stream, and inside a capture closure.
     pub fn begin_capture(&self) -> Result<()> {
-        self.outside(GraphOp::Begin, "begin_capture after the capture")?.lock().begin_capture(self.0.id)
+        self.outside(GraphOp::Begin, "begin_capture after the capture")?.lock_on(self.0.id)?.begin_capture(self.0.id)
     }
 
     /// Close the window and seal what it recorded. The slot is usable afterwards in every case.
@@ -238,7 +238,7 @@ impl Stream {
     /// inside a capture closure.
     pub fn end_capture(&self) -> Result<Graph> {
         let inner = self.outside(GraphOp::End, "end_capture after the capture")?;
-        let sealed = inner.lock().end_capture(self.0.id)?;
+        let sealed = inner.lock_on(self.0.id)?.end_capture(self.0.id)?;
         Ok(Graph::new(self.0.device.clone(), sealed))
     }
 
@@ -248,7 +248,7 @@ impl Stream {
     ///
     /// `GraphState` when another stream records on this slot, and inside a capture closure.
     pub fn graph_abort(&self) -> Result<()> {
-        self.outside(GraphOp::Abort, "graph_abort after the capture")?.lock().graph_abort(self.0.id)
+        self.outside(GraphOp::Abort, "graph_abort after the capture")?.lock_on(self.0.id)?.graph_abort(self.0.id)
     }
 
     /// Where this stream's slot is in its capture lifecycle.

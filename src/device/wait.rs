@@ -15,6 +15,9 @@ use crate::ticket::{Fence, Finish, ReplayReport, Ticket};
 
 /// Wait for `fence`; a deadline ends the wait only.
 pub(super) fn for_fence(device: &DeviceInner, fence: &dyn Fence, deadline: Deadline, what: &'static str) -> Result<()> {
+    if let Some(closed) = device.closed() {
+        return Err(closed);
+    }
     let clock = &device.config.clock;
     let start = clock.now();
     if fence.wait(clock, deadline)? {
@@ -25,7 +28,11 @@ pub(super) fn for_fence(device: &DeviceInner, fence: &dyn Fence, deadline: Deadl
 
 /// Wait for room for more work. What was asked for is queued already, so a deadline that comes first is no failure of it: an
 /// error would have the caller ask again, and the work run twice.
-pub(super) fn for_room(clock: &Clock, fence: &dyn Fence, deadline: Deadline) -> Result<()> {
+pub(super) fn for_room(device: &DeviceInner, fence: &dyn Fence, deadline: Deadline) -> Result<()> {
+    device.closed().map_or_else(|| has_room(&device.config.clock, fence, deadline), Err)
+}
+
+fn has_room(clock: &Clock, fence: &dyn Fence, deadline: Deadline) -> Result<()> {
     if !fence.wait(clock, deadline)? {
         tracing::warn!("the device did not make room for more work within Config::wait_max");
     }
@@ -49,7 +56,7 @@ impl<T> Pending<T> {
 
     /// Whether waiting would not block.
     pub fn is_ready(&self) -> bool {
-        self.fence.is_passed().unwrap_or(true)
+        self.device.passed(&*self.fence).unwrap_or(true)
     }
 
     /// Block until the answer is there, for at most `Config::wait_max`.
@@ -89,7 +96,7 @@ impl<T> Future for Pending<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.fence.is_passed() {
+        match self.device.passed(&*self.fence) {
             Ok(false) => {
                 let this = &mut *self;
                 this.device.waiters.park(&this.fence, &mut this.parked, context.waker());
@@ -135,7 +142,7 @@ impl Done {
 
     /// Whether the replay is over, well or not.
     pub fn is_done(&self) -> bool {
-        self.shared.fence.is_passed().unwrap_or(true)
+        self.device.passed(&*self.shared.fence).unwrap_or(true)
     }
 
     /// Block until the replay is over, for at most `Config::wait_max`.
@@ -213,7 +220,7 @@ impl Future for DoneFuture {
         if let Some(answer) = this.done.answered() {
             return Poll::Ready(answer);
         }
-        match this.done.shared.fence.is_passed() {
+        match this.done.device.passed(&*this.done.shared.fence) {
             Ok(false) => {
                 this.done.device.waiters.park(&this.done.shared.fence, &mut this.parked, context.waker());
                 Poll::Pending
@@ -251,8 +258,8 @@ mod tests {
     #[test]
     fn queued_work_does_not_fail_for_want_of_room() {
         let (clock, now) = (Clock::manual(), Deadline::at(Tick(Duration::ZERO)));
-        for_room(&clock, &Stuck(None), now).unwrap();
+        has_room(&clock, &Stuck(None), now).unwrap();
         let lost = ServerError::DeviceLost { device: 1, reason: "gone".into() };
-        assert!(matches!(for_room(&clock, &Stuck(Some(lost)), now), Err(ServerError::DeviceLost { .. })));
+        assert!(matches!(has_room(&clock, &Stuck(Some(lost)), now), Err(ServerError::DeviceLost { .. })));
     }
 }

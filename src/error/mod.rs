@@ -200,6 +200,15 @@ pub enum ServerError {
         reason: Arc<str>,
     },
 
+    /// What was asked for, or what it belongs to, was closed by its owner. Nothing reached the driver.
+    #[error("{what} is closed: {why}")]
+    Closed {
+        /// The device, stream, buffer or graph.
+        what: Arc<str>,
+        /// Who closed it, and what to do.
+        why: Arc<str>,
+    },
+
     /// A fault in work that was already submitted. Reported once, then by taint on what it left unwritten.
     #[error("device fault in {origin}: {reason}")]
     DeviceFault {
@@ -234,6 +243,21 @@ impl ServerError {
         match self {
             Self::GraphState(state) => Some(&state.rule),
             _ => None,
+        }
+    }
+
+    /// Something that its owner closed: `what`, and `why` with the remedy.
+    pub fn closed(what: impl Into<Arc<str>>, why: impl Into<Arc<str>>) -> Self {
+        Self::Closed { what: what.into(), why: why.into() }
+    }
+
+    /// Whether it was refused because its owner closed it.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            Self::Closed { .. } => true,
+            Self::Tainted { cause, .. } => cause.is_closed(),
+            Self::Several { errors, .. } => errors.iter().any(Self::is_closed),
+            _ => false,
         }
     }
 

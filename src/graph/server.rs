@@ -387,6 +387,11 @@ impl<D: Driver> Server for HardwareServer<D> {
         self.sync_stream(stream)
     }
 
+    fn is_idle(&mut self) -> Result<bool> {
+        let _bound = self.enter()?;
+        self.lanes.is_idle()
+    }
+
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
         if self.shared.monitor().lost().is_some() {
             return None;

@@ -3,10 +3,15 @@
 use std::fmt;
 
 use crate::error::{MemoryLimit, OutOfMemory, ServerError};
-use crate::sync::Arc;
+use crate::memory::Memory;
+use crate::memory::handle::WeakMemory;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, Mutex};
 
 static NEXT_ACCOUNT: AtomicU64 = AtomicU64::new(1);
+
+/// How many allocations an account remembers before it forgets those that are gone.
+const HELD_MIN: usize = 16;
 
 /// A payer for device memory, with an optional hard limit. Clones pay from the same account.
 #[derive(Clone)]
@@ -18,13 +23,69 @@ struct AccountInner {
     limit: Option<u64>,
     used: AtomicU64,
     peak: AtomicU64,
+    /// What it paid for, where it can take that back.
+    held: Option<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    memory: Vec<WeakMemory>,
+    /// Look for what is gone once there are this many.
+    sweep_at: usize,
+    revoked: Option<Arc<str>>,
 }
 
 impl Account {
     /// An account named `name`, with a limit in bytes unless it is `None`.
     pub fn new(name: &str, limit: Option<u64>) -> Self {
+        Self::make(name, limit, None)
+    }
+
+    /// An account whose memory [`Account::revoke`] takes back, however many handles on it are left.
+    pub fn revocable(name: &str, limit: Option<u64>) -> Self {
+        Self::make(name, limit, Some(Mutex::default()))
+    }
+
+    fn make(name: &str, limit: Option<u64>, held: Option<Mutex<Held>>) -> Self {
         let id = NEXT_ACCOUNT.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::new(AccountInner { id, name: name.into(), limit, used: AtomicU64::new(0), peak: AtomicU64::new(0) }))
+        let (used, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(AccountInner { id, name: name.into(), limit, used, peak, held }))
+    }
+
+    /// Whether its memory can be taken back.
+    pub fn is_revocable(&self) -> bool {
+        self.0.held.is_some()
+    }
+
+    /// Take back all that it pays for, and pay for nothing more: handles that are left are refused with `why`, and their
+    /// device frees the memory at its next call, behind the work that uses it. Nothing for an account that is not
+    /// [`Account::revocable`].
+    pub fn revoke(&self, why: &str) {
+        let Some(held) = &self.0.held else { return };
+        let why: Arc<str> = why.into();
+        let memory = {
+            let mut held = held.lock();
+            held.revoked.get_or_insert_with(|| why.clone());
+            std::mem::take(&mut held.memory)
+        };
+        memory.iter().for_each(|memory| memory.revoke(&why));
+    }
+
+    /// Remember what it pays for. Taken back at once where the account was revoked meanwhile.
+    pub(crate) fn remember(&self, memory: &Memory) {
+        let Some(held) = &self.0.held else { return };
+        let revoked = {
+            let mut held = held.lock();
+            if held.memory.len() >= held.sweep_at.max(HELD_MIN) {
+                held.memory.retain(WeakMemory::is_held);
+                held.sweep_at = held.memory.len() * 2;
+            }
+            held.memory.push(memory.downgrade());
+            held.revoked.clone()
+        };
+        if let Some(why) = revoked {
+            memory.downgrade().revoke(&why);
+        }
     }
 
     /// Its number, never used twice in a process.
@@ -56,8 +117,12 @@ impl Account {
     ///
     /// # Errors
     ///
-    /// [`ServerError::OutOfMemory`] with need, have and limit; nothing is charged then.
+    /// [`ServerError::OutOfMemory`] with need, have and limit, [`ServerError::Closed`] once it was revoked; nothing is
+    /// charged then.
     pub fn charge(&self, bytes: u64) -> Result<Charge, ServerError> {
+        if let Some(why) = self.0.held.as_ref().and_then(|held| held.lock().revoked.clone()) {
+            return Err(ServerError::closed(format!("account `{}`", self.0.name), why));
+        }
         let limit = self.0.limit.unwrap_or(u64::MAX);
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
         match self.0.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits) {

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::error::ServerError;
 use crate::stream::StreamId;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex, OnceLock, Weak};
 
 static NEXT_DEVICE: AtomicU64 = AtomicU64::new(1);
 static NEXT_MEMORY: AtomicU64 = AtomicU64::new(1);
@@ -71,11 +72,42 @@ struct MemoryInner {
     id: ManagedMemoryId,
     size: u64,
     service: MemoryService,
+    /// Why its payer took it back, once it did.
+    revoked: OnceLock<Arc<str>>,
+}
+
+impl MemoryInner {
+    /// Let the server free it at its next call.
+    fn give_back(&self) {
+        self.service.0.dropped.lock().push(self.id);
+    }
 }
 
 impl Drop for MemoryInner {
     fn drop(&mut self) {
-        self.service.0.dropped.lock().push(self.id);
+        if self.revoked.get().is_none() {
+            self.give_back();
+        }
+    }
+}
+
+/// An allocation that its payer can take back; holds nothing.
+#[derive(Clone, Debug)]
+pub(super) struct WeakMemory(Weak<MemoryInner>);
+
+impl WeakMemory {
+    /// Whether a handle is left.
+    pub(super) fn is_held(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    /// Free the memory although handles are left: they are refused from now on.
+    pub(super) fn revoke(&self, why: &Arc<str>) {
+        if let Some(memory) = self.0.upgrade()
+            && memory.revoked.set(why.clone()).is_ok()
+        {
+            memory.give_back();
+        }
     }
 }
 
@@ -95,6 +127,15 @@ impl Memory {
         self.0.service.device()
     }
 
+    /// The refusal of memory that its payer took back; `None` while it is there.
+    pub fn revoked(&self) -> Option<ServerError> {
+        self.0.revoked.get().map(|why| ServerError::closed(format!("buffer {}", self.0.id), why.clone()))
+    }
+
+    pub(super) fn downgrade(&self) -> WeakMemory {
+        WeakMemory(Arc::downgrade(&self.0))
+    }
+
     /// How many handles, recordings and graphs hold it.
     pub fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
@@ -111,7 +152,7 @@ impl Handle {
     /// A new allocation of `size` bytes. Touches no device: the server gives it a place.
     pub fn new(service: &MemoryService, stream: StreamId, size: u64) -> Self {
         let id = ManagedMemoryId(NEXT_MEMORY.fetch_add(1, Ordering::Relaxed));
-        let memory = Memory(Arc::new(MemoryInner { id, size, service: service.clone() }));
+        let memory = Memory(Arc::new(MemoryInner { id, size, service: service.clone(), revoked: OnceLock::new() }));
         Self { binding: BufferBinding { memory, offset_start: None, offset_end: None, size, stream } }
     }
 

@@ -198,6 +198,9 @@ fn check_owner(op: &'static str, binding: &BufferBinding, device: DeviceId) -> R
     if binding.memory.device() != device {
         return Err(foreign(format!("buffer {}", binding.memory.id()), binding.memory.device(), device));
     }
+    if let Some(closed) = binding.memory.revoked() {
+        return Err(closed);
+    }
     let (start, trim) = (binding.offset_start.unwrap_or(0), binding.offset_end.unwrap_or(0));
     let within = start.checked_add(trim).is_some_and(|cut| cut <= binding.size);
     // A smaller size would make bytes in the middle of the memory count as its end, behind which lies padding.

@@ -18,6 +18,11 @@ pub struct StreamId {
 /// Exclusive streams have this bit, so that no folding rule can reach them.
 const EXCLUSIVE_BIT: u64 = 1 << 63;
 
+/// The lower half of an exclusive stream's number is its slot; the upper half, but for the marking bit, its turn.
+const TURN_SHIFT: u32 = 32;
+const INDEX_MASK: u64 = (1 << TURN_SHIFT) - 1;
+const TURN_MAX: u32 = (1 << 31) - 1;
+
 static NEXT_THREAD: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -52,12 +57,23 @@ impl StreamId {
 
     /// The stream of exclusive slot `index`.
     pub const fn exclusive(index: usize) -> Self {
-        Self { value: EXCLUSIVE_BIT | index as u64 }
+        Self { value: EXCLUSIVE_BIT | (index as u64 & INDEX_MASK) }
     }
 
     /// The exclusive slot this stream names, if it is an exclusive one.
     pub const fn exclusive_index(self) -> Option<usize> {
-        if self.value & EXCLUSIVE_BIT == 0 { None } else { Some((self.value & !EXCLUSIVE_BIT) as usize) }
+        if self.value & EXCLUSIVE_BIT == 0 { None } else { Some((self.value & INDEX_MASK) as usize) }
+    }
+
+    /// The same exclusive slot in its `turn`th use: handles of an earlier turn are told from those of this one. Turn 0 is
+    /// that of a slot whose users are not told apart.
+    pub(crate) const fn in_turn(self, turn: u32) -> Self {
+        Self { value: self.value & (EXCLUSIVE_BIT | INDEX_MASK) | ((turn & TURN_MAX) as u64) << TURN_SHIFT }
+    }
+
+    /// The turn of an exclusive stream; 0 for any other.
+    pub(crate) const fn turn(self) -> u32 {
+        if self.value & EXCLUSIVE_BIT == 0 { 0 } else { ((self.value & !EXCLUSIVE_BIT) >> TURN_SHIFT) as u32 }
     }
 }
 

@@ -246,6 +246,16 @@ impl Server for WgpuServer {
         Ok(self.done(()))
     }
 
+    fn is_idle(&mut self) -> Result<bool> {
+        self.enter()?;
+        // A batch that is refused is done, and its outputs say so.
+        if let Err(error) = self.submit_batch() {
+            self.gpu.monitor.check()?;
+            self.report_later(error);
+        }
+        self.submits.fence(None).map_or(Ok(true), |fence| fence.is_passed())
+    }
+
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
         if self.gpu.monitor.lost().is_some() { None } else { self.submits.pressure() }
     }
