@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Devices(JsonArg),
     /// Run graphs of verified work, eagerly and replayed, and measure both
     Bench(BenchArgs),
+    /// Validate a backend's configuration, look at its devices, and print what would be installed and why not
+    ServeCheck(ServeCheckArgs),
     /// Parse and validate a WGSL file and print what its entry points take
     Check(CheckArgs),
 }
@@ -34,6 +36,17 @@ pub(crate) struct JsonArg {
     /// Write one JSON object to FILE, or to standard output in place of the text
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub(crate) json: Option<Option<PathBuf>>,
+}
+
+/// Arguments of `serve-check`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeCheckArgs {
+    /// The configuration (docs/BACKEND.md lists its fields)
+    #[arg(value_name = "CONFIG.toml")]
+    pub(crate) file: PathBuf,
+    /// Where the JSON goes.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }
 
 /// Arguments of `check`.

@@ -61,6 +61,14 @@ pub(crate) enum Failure {
         /// All rows.
         rows: usize,
     },
+    /// A configuration that would not build.
+    #[error("{path}: refused for {reasons} reason{s}", s = if *.reasons == 1 { "" } else { "s" })]
+    Refused {
+        /// The file, as given.
+        path: String,
+        /// How many.
+        reasons: usize,
+    },
     /// The sanitizer found something.
     #[error("the sanitizer found {0} fault{s} in the kernels", s = if *.0 == 1 { "" } else { "s" })]
     Findings(usize),

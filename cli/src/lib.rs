@@ -16,6 +16,7 @@ mod output;
 mod sanitizer;
 #[cfg(feature = "sim")]
 mod sanitizer;
+mod serve_check;
 mod simulated;
 mod trial;
 
@@ -55,6 +56,7 @@ fn run() -> Result<(), Failure> {
     match cli.command {
         Command::Devices(args) => devices::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::ServeCheck(args) => serve_check::run(args),
         Command::Check(args) => check::run(args),
     }
 }

@@ -17,6 +17,7 @@ mod waiter;
 pub use args::{Arg, ArgList, Args, BufferSlot, Param, WritePart};
 pub use buffer::Buffer;
 pub use capture::{BufferRef, Capture};
+pub(crate) use graph::WeakGraph;
 pub use graph::{Graph, Update};
 pub use grid::{Grid, GridParam, IntoGrid};
 pub use monitor::Monitor;

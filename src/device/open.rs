@@ -9,6 +9,7 @@ use super::inner::{DeviceInner, UseAs};
 use super::wait::Pending;
 use super::{Args, Buffer, Capture, Graph, IntoGrid, Stream};
 use crate::caps::{Caps, DeviceInfo};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{GraphOp, Result, ServerError};
 use crate::kernel::{Kernel, KernelSource};
@@ -50,6 +51,22 @@ impl Device {
         let server = self.inner.take_server(why);
         // Outside the lock: what the server gives back may take its time.
         server.map(drop).is_some()
+    }
+
+    /// Wake `waker` once the device is lost; true when it is already.
+    pub(crate) fn wake_when_lost(&self, waker: &std::task::Waker) -> bool {
+        self.inner.monitor.signal().poll(waker)
+    }
+
+    /// Let the server take in what was dropped or taken back since its last call. Does not wait.
+    pub(crate) fn settle(&self) {
+        // A lost device gives everything back at its end.
+        let _ = self.inner.lock().is_idle();
+    }
+
+    /// The clock of its deadlines.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.config.clock
     }
 
     /// The exclusive slot of `stream` for its next user: handles of the last one are refused from now on, and the window

@@ -1,5 +1,71 @@
-//! The installed devices of one backend, as the generation holds them.
+//! The installed devices of one backend, and the admission over them: what close releases first.
 
-/// What close releases first: every device of the backend.
-#[derive(Debug, Default)]
-pub struct BackendService {}
+use crate::Device;
+use crate::lifecycle::admission::AdmissionController;
+use crate::lifecycle::admit::RequestHold;
+use crate::lifecycle::cache::ResidentCache;
+use crate::lifecycle::capacity::GpuDeviceCapacity;
+use crate::lifecycle::config::SourceSchedulerPolicy;
+use crate::lifecycle::context::DeviceContext;
+use crate::lifecycle::inventory::{BackendKind, DeviceFacts};
+use crate::lifecycle::lanes::LaneSet;
+use crate::lifecycle::memory::DeviceMemoryManager;
+use crate::lifecycle::pool::GpuExecutionPool;
+use crate::lifecycle::streams::ServiceStreamPool;
+use crate::lifecycle::telemetry::TelemetrySource;
+use crate::sync::Arc;
+
+/// Every device of a backend with its admission.
+#[derive(Debug)]
+pub(crate) struct BackendService {
+    pub(crate) kind: BackendKind,
+    pub(crate) admission: AdmissionController<RequestHold>,
+    /// In the order of their ordinals.
+    pub(crate) devices: Vec<Arc<DeviceService>>,
+}
+
+/// One device as it is installed. Clones of what it holds are in the journal too.
+#[derive(Debug)]
+pub(crate) struct DeviceService {
+    pub(crate) facts: DeviceFacts,
+    pub(crate) capacity: GpuDeviceCapacity,
+    pub(crate) source_policy: SourceSchedulerPolicy,
+    /// Auxiliary streams of each attempt.
+    pub(crate) auxiliary_streams: usize,
+    pub(crate) memory: Arc<DeviceMemoryManager>,
+    pub(crate) streams: Arc<ServiceStreamPool>,
+    pub(crate) context: Arc<DeviceContext>,
+    pub(crate) pool: Arc<GpuExecutionPool>,
+    pub(crate) lanes: LaneSet,
+    pub(crate) cache: ResidentCache,
+    /// Whether telemetry was asked for, and where it comes from if there is such a place.
+    pub(crate) telemetry: Option<Option<Arc<dyn TelemetrySource>>>,
+}
+
+impl DeviceService {
+    /// The device's number within the backend.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.facts.device
+    }
+
+    /// The device that attempts run on.
+    pub(crate) fn device(&self) -> &Device {
+        self.context.device()
+    }
+}
+
+impl BackendService {
+    /// The device of that ordinal.
+    pub(crate) fn device(&self, ordinal: usize) -> Option<&Arc<DeviceService>> {
+        self.devices.iter().find(|device| device.ordinal() == ordinal)
+    }
+}
+
+impl Drop for BackendService {
+    fn drop(&mut self) {
+        // Nobody can ask any more: the last permit is gone. The timer's thread ends here, and what stays resident goes
+        // before the streams are drained.
+        self.admission.shutdown();
+        self.devices.iter().for_each(|device| device.cache.clear());
+    }
+}

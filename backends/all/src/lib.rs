@@ -9,6 +9,7 @@
 //! ```
 
 mod catalog;
+mod factory;
 mod select;
 #[cfg(feature = "sim")]
 mod sim;
@@ -16,4 +17,5 @@ mod sim;
 mod wgpu;
 
 pub use catalog::{BACKENDS, BackendReport, DeviceReport, Opened, list, open, open_explained, open_with};
+pub use factory::factory;
 pub use select::{Select, SelectError};

@@ -7,6 +7,7 @@ mod capture;
 mod driver;
 mod exec;
 mod failure;
+mod factory;
 mod fault;
 mod graph;
 mod handle;
@@ -34,6 +35,7 @@ mod work;
 mod worker;
 
 pub use driver::SimDriver;
+pub use factory::SimFactory;
 pub use failure::{Misuse, Rule};
 pub use fault::{Failure, FaultPlan, FaultRule, RunKind, Then, When};
 pub use handle::{SimContext, SimEvent, SimExec, SimFunction, SimGraph, SimModule, SimNode, SimStream};

@@ -5,7 +5,7 @@
 //!
 //! | Module | What it holds |
 //! | --- | --- |
-//! | `adapters`, `vulkan`, `needs`, `open`, `interop` | finding, opening and adopting devices |
+//! | `adapters`, `vulkan`, `needs`, `open`, `factory`, `interop` | finding, opening and adopting devices |
 //! | `server` | the contract's calls |
 //! | `eager`, `batch`, `tape`, `groups`, `scalars`, `builtin` | eager work |
 //! | `recorder`, `lowering`, `program`, `graph`, `cuts`, `replay` | windows and graphs |
@@ -18,6 +18,7 @@ mod batch;
 mod builtin;
 mod cuts;
 mod eager;
+mod factory;
 mod fault;
 mod fence;
 mod gpu;
@@ -44,6 +45,7 @@ mod timing;
 mod vulkan;
 
 pub use adapters::{AdapterSummary, Select, absence, adapters};
+pub use factory::WgpuFactory;
 pub use interop::RawBuffer;
 pub use open::{Options, open};
 pub use server::WgpuServer;

@@ -28,6 +28,17 @@ impl GpuBackendConfig {
         Self { attempt_completion_queue_capacity: Some(capacity), ..self }
     }
 
+    /// The devices as declared, in the given order.
+    pub fn devices(&self) -> &[GpuBackendDeviceConfig] {
+        &self.devices
+    }
+
+    /// The same with other devices.
+    #[must_use]
+    pub fn with_devices(self, devices: Vec<GpuBackendDeviceConfig>) -> Self {
+        Self { devices, ..self }
+    }
+
     /// Build without the process-wide claim. The caller then answers for it that nobody else uses these devices.
     #[must_use]
     pub fn unleased(self) -> Self {

@@ -1,0 +1,178 @@
+//! `graphreel serve-check`: what a backend's configuration would install on this machine, and every reason for which it would
+//! be refused. It claims nothing and opens nothing.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use graphreel::lifecycle::config::GpuBackendConfigFile;
+use graphreel::lifecycle::{
+    PlannedDevice, Preflight, QueryError, bytes_with_gib, preflight,
+};
+use serde::Serialize;
+
+use crate::args::ServeCheckArgs;
+use crate::failure::Failure;
+use crate::output::{self, Json};
+
+/// The object of `serve-check --json`.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<&'static str>,
+    accepted: bool,
+    devices: Vec<Device>,
+    refusals: Vec<Refusal>,
+}
+
+/// A device as it would be installed.
+#[derive(Serialize)]
+struct Device {
+    device_ordinal: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uuid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pci_bus_id: Option<String>,
+    visible_total_bytes: u64,
+    visible_total_bytes_provenance: &'static str,
+    owned_capacity_bytes: u64,
+    resolved_limit_bytes: u64,
+    backend_reserve_bytes: u64,
+    cache_cap_bytes: u64,
+    query_share_bytes: u64,
+    default_query_limit_bytes: u64,
+    max_active_attempts: usize,
+    source_work_per_attempt: usize,
+    stream_pool_size: usize,
+    worker_count: usize,
+    lane_count: usize,
+}
+
+/// A reason for which a build would refuse.
+#[derive(Serialize)]
+struct Refusal {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    message: String,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// Run the command.
+///
+/// # Errors
+///
+/// `Refused` with the number of reasons, each of which is printed; a file that cannot be read; output that cannot be written.
+pub(crate) fn run(args: ServeCheckArgs) -> Result<(), Failure> {
+    let json = Json::new(args.json.json);
+    json.check()?;
+    let path = args.file.display().to_string();
+    let report = examine(&args.file, &path)?;
+    json.put(&report)?;
+    if json.leaves_stdout() {
+        output::print(&describe(&report))?;
+    }
+    match report.refusals.len() {
+        0 => Ok(()),
+        reasons => Err(Failure::Refused { path, reasons }),
+    }
+}
+
+fn examine(file: &Path, path: &str) -> Result<Report, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|source| Failure::Read { path: path.to_owned(), source })?;
+    let report = |backend, found: Preflight, located: &dyn Fn(QueryError) -> QueryError| Report {
+        schema: "graphreel.serve-check/1",
+        file: path.to_owned(),
+        backend,
+        accepted: found.refusals.is_empty(),
+        devices: found.devices.iter().map(device).collect(),
+        refusals: found.refusals.into_iter().map(|error| refusal(&located(error))).collect(),
+    };
+    let alone = |error: QueryError| report(None, Preflight::refused(error), &|error| error);
+    let file = match GpuBackendConfigFile::parse(path, &text) {
+        Ok(file) => file,
+        Err(error) => return Ok(alone(error)),
+    };
+    let factory = match graphreel_backends::factory(file.backend()) {
+        Ok(factory) => factory,
+        Err(error) => return Ok(alone(file.located(error))),
+    };
+    let found = preflight(file.config(), &*factory);
+    Ok(report(Some(factory.kind().as_str()), found, &|error| file.located(error)))
+}
+
+fn device(planned: &PlannedDevice) -> Device {
+    let PlannedDevice { config, bounds, facts, capacity, .. } = planned;
+    Device {
+        device_ordinal: facts.device,
+        model_name: facts.model_name.clone(),
+        uuid: facts.uuid.clone(),
+        pci_bus_id: facts.pci_bus_id.clone(),
+        visible_total_bytes: facts.total_bytes,
+        visible_total_bytes_provenance: facts.total_bytes_provenance.as_str(),
+        owned_capacity_bytes: capacity.owned_capacity_bytes,
+        resolved_limit_bytes: capacity.resolved_limit_bytes,
+        backend_reserve_bytes: config.backend_reserve_bytes(),
+        cache_cap_bytes: capacity.cache_cap_bytes,
+        query_share_bytes: capacity.query_share_bytes,
+        default_query_limit_bytes: capacity.default_query_limit_bytes,
+        max_active_attempts: config.max_active_attempts(),
+        source_work_per_attempt: config.source_work_per_attempt(),
+        stream_pool_size: bounds.stream_pool_size,
+        worker_count: bounds.worker_count,
+        lane_count: bounds.lane_count,
+    }
+}
+
+fn refusal(error: &QueryError) -> Refusal {
+    let facts = error.facts().filter(|(key, _)| *key != "reason").map(|(key, value)| (key, value.to_owned()));
+    Refusal {
+        reason: error.reason().map(str::to_owned),
+        message: error.message().to_owned(),
+        facts: facts.collect(),
+    }
+}
+
+fn describe(report: &Report) -> String {
+    let mut text = String::new();
+    let verdict = if report.accepted { "accepted" } else { "refused" };
+    let backend = report.backend.map_or_else(String::new, |backend| format!(" on {backend}"));
+    let _ = writeln!(text, "{}: {verdict}{backend}", report.file);
+    for device in &report.devices {
+        let name = device.model_name.as_deref().unwrap_or("no name");
+        let _ = writeln!(text, "device {} {name}", device.device_ordinal);
+        let _ = writeln!(
+            text,
+            "  memory   {} visible ({}), {} ours, limit {}, reserve {}",
+            bytes_with_gib(device.visible_total_bytes),
+            device.visible_total_bytes_provenance,
+            bytes_with_gib(device.owned_capacity_bytes),
+            bytes_with_gib(device.resolved_limit_bytes),
+            bytes_with_gib(device.backend_reserve_bytes),
+        );
+        let _ = writeln!(
+            text,
+            "  grants   {} shared by queries, {} by default, {} of resident cache",
+            bytes_with_gib(device.query_share_bytes),
+            bytes_with_gib(device.default_query_limit_bytes),
+            bytes_with_gib(device.cache_cap_bytes),
+        );
+        let _ = writeln!(
+            text,
+            "  install  {} attempts of {} source work{}, {} streams, {} workers, {} lanes",
+            device.max_active_attempts,
+            device.source_work_per_attempt,
+            if device.source_work_per_attempt == 1 { "" } else { "s" },
+            device.stream_pool_size,
+            device.worker_count,
+            device.lane_count,
+        );
+    }
+    for refusal in &report.refusals {
+        let reason = refusal.reason.as_deref().unwrap_or("from the inventory");
+        let _ = writeln!(text, "refused: {} ({reason})", refusal.message);
+    }
+    text
+}

@@ -1,0 +1,307 @@
+//! What an admitted attempt has of its device: a grant with its account, exclusive streams, a lane, graphs. All of it goes
+//! when the attempt ends, whoever still holds a handle, and the grant goes once the device is through with it.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::device::WeakGraph;
+use crate::Device;
+use crate::lifecycle::admission::Grant;
+use crate::lifecycle::attempt::{AttemptEnd, AttemptResources, ReleaseReport};
+use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
+use crate::lifecycle::lanes::Lane;
+use crate::lifecycle::pool::PoolJob;
+use crate::lifecycle::resource::GpuResourcePermit;
+use crate::lifecycle::service::DeviceService;
+use crate::lifecycle::streams::StreamSet;
+use crate::memory::Account;
+use crate::process;
+use crate::stream::StreamId;
+use crate::sync::{Arc, Mutex, thread};
+
+/// Why handles of an attempt that has ended are refused.
+pub(crate) const ENDED: &str = "its attempt has ended (backend_closing); admit another attempt for more work";
+
+/// Pauses between looks at whether the device is through.
+const PAUSE_MIN: Duration = Duration::from_micros(20);
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// Graphs that an attempt remembers before it forgets those that are gone.
+const GRAPHS_SWEEP_MIN: usize = 16;
+
+/// An admitted attempt on its device. Handles share it and keep nothing alive through it.
+pub(crate) struct Admitted {
+    attempt: u64,
+    ordinal: usize,
+    bytes: u64,
+    state: Mutex<Option<Live>>,
+}
+
+/// In the order in which they are given back: the device's things, the grant, the permit (B-102).
+struct Live {
+    graphs: Vec<WeakGraph>,
+    sweep_at: usize,
+    streams: Arc<StreamSet>,
+    account: Account,
+    lane: Lane,
+    context_taken: bool,
+    /// Whether a context was ever had: without one nothing was asked of the device.
+    used: bool,
+    device: Arc<DeviceService>,
+    grant: Grant,
+    gpu: GpuResourcePermit,
+}
+
+/// What a context works with. None of it keeps the device installed: a context may be kept beyond its attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Means {
+    pub(crate) device: Device,
+    pub(crate) root: StreamId,
+    pub(crate) auxiliary: Vec<StreamId>,
+    pub(crate) account: Account,
+    pub(crate) lane: usize,
+}
+
+impl Admitted {
+    /// Take streams and a lane of the device that `grant` is on.
+    ///
+    /// # Errors
+    ///
+    /// What the device lacks although its ledger granted it, with the permit and the grant to be given back.
+    #[expect(clippy::result_large_err, reason = "both parts go back to the caller, in their order")]
+    pub(crate) fn install(
+        attempt: u64,
+        gpu: GpuResourcePermit,
+        grant: Grant,
+    ) -> Result<Arc<Self>, (QueryError, GpuResourcePermit, Grant)> {
+        let parts = Self::parts(&gpu, &grant);
+        let (device, streams, lane) = match parts {
+            Ok(parts) => parts,
+            Err(error) => return Err((error, gpu, grant)),
+        };
+        let (ordinal, bytes) = (grant.ordinal(), grant.bytes());
+        let live = Live {
+            graphs: Vec::new(),
+            sweep_at: GRAPHS_SWEEP_MIN,
+            streams: Arc::new(streams),
+            account: Account::revocable(&format!("attempt {attempt}"), Some(bytes)),
+            lane,
+            context_taken: false,
+            used: false,
+            device,
+            grant,
+            gpu,
+        };
+        Ok(Arc::new(Self { attempt, ordinal, bytes, state: Mutex::new(Some(live)) }))
+    }
+
+    fn parts(gpu: &GpuResourcePermit, grant: &Grant) -> QueryResult<(Arc<DeviceService>, StreamSet, Lane)> {
+        let service = gpu.generation().published()?;
+        let ordinal = grant.ordinal();
+        let device = service.device(ordinal).cloned().ok_or_else(|| lacking(ordinal, "the device itself"))?;
+        if let Some(lost) = device.device().lost() {
+            let context = format!("device {ordinal} was lost before the attempt could begin");
+            return Err(native_error(operation::ADMISSION, &context, &lost).with_reason("device_lost"));
+        }
+        let streams = device.streams.checkout(1 + device.auxiliary_streams)?;
+        let lane = device.lanes.lease().ok_or_else(|| lacking(ordinal, "an execution lane"))?;
+        Ok((device, streams, lane))
+    }
+
+    /// Take everything back of an attempt that was never attached: the permit and the grant are the caller's again.
+    pub(crate) fn uninstall(&self) -> (GpuResourcePermit, Grant) {
+        let live = self.state.lock().take().expect("nothing else ends an attempt that was not attached");
+        let Live { gpu, grant, .. } = live;
+        (gpu, grant)
+    }
+
+    pub(crate) fn attempt(&self) -> u64 {
+        self.attempt
+    }
+
+    pub(crate) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the attempt has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.lock().is_none()
+    }
+
+    /// Take the attempt's one context (B-115).
+    ///
+    /// # Errors
+    ///
+    /// `backend_closing` once the attempt has ended, `context_in_use` while it is taken.
+    pub(crate) fn take_context(&self) -> QueryResult<Means> {
+        let mut state = self.state.lock();
+        let live = state.as_mut().ok_or_else(|| over(self.attempt))?;
+        if live.context_taken {
+            let message = format!("the context of attempt {} is in use; drop it before another one", self.attempt);
+            let error = QueryError::new(QueryErrorCode::Internal, operation::ATTEMPT, message);
+            return Err(error.with_reason("context_in_use").with_fact("device_ordinal", self.ordinal));
+        }
+        (live.context_taken, live.used) = (true, true);
+        Ok(Means {
+            device: live.device.device().clone(),
+            root: live.streams.root(),
+            auxiliary: (0..live.device.auxiliary_streams).map(|index| live.streams.auxiliary(index)).collect(),
+            account: live.account.clone(),
+            lane: live.lane.index(),
+        })
+    }
+
+    /// The device's services while the attempt lasts.
+    ///
+    /// # Errors
+    ///
+    /// `backend_closing` once it has ended.
+    pub(crate) fn device(&self) -> QueryResult<Arc<DeviceService>> {
+        let state = self.state.lock();
+        state.as_ref().map(|live| live.device.clone()).ok_or_else(|| over(self.attempt))
+    }
+
+    /// The context came back: a window that it left open is aborted on a lifecycle worker (B-115, B-205).
+    pub(crate) fn return_context(self: &Arc<Self>) {
+        let parts = self.state.lock().as_ref().map(|live| (live.device.pool.clone(), live.streams.clone()));
+        let Some((pool, streams)) = parts else { return };
+        let admitted = self.clone();
+        let cleanup = async move {
+            streams.abort_windows();
+            drop(streams);
+            if let Some(live) = admitted.state.lock().as_mut() {
+                live.context_taken = false;
+            }
+        };
+        if let Err(error) = pool.spawn(PoolJob::Cleanup, cleanup) {
+            tracing::warn!(%error, "the cleanup of a context found no worker; the end of its attempt does it");
+        }
+    }
+
+    /// Remember a graph, to destroy it before the grant is freed (B-206).
+    ///
+    /// # Errors
+    ///
+    /// The graph back, when the attempt has ended meanwhile.
+    pub(crate) fn remember(&self, graph: WeakGraph) -> QueryResult {
+        let mut state = self.state.lock();
+        match state.as_mut() {
+            Some(live) => {
+                if live.graphs.len() >= live.sweep_at {
+                    live.graphs.retain(WeakGraph::is_held);
+                    live.sweep_at = GRAPHS_SWEEP_MIN.max(live.graphs.len() * 2);
+                }
+                live.graphs.push(graph);
+                Ok(())
+            }
+            None => {
+                drop(state);
+                graph.close(ENDED);
+                Err(over(self.attempt))
+            }
+        }
+    }
+}
+
+impl Live {
+    /// Give everything of the device back and wait until it is through. Blocks, on a lifecycle worker.
+    fn release(mut self, ended: AttemptEnd) -> ReleaseReport {
+        let started = Instant::now();
+        for graph in std::mem::take(&mut self.graphs) {
+            graph.close(ENDED);
+        }
+        self.streams.revoke();
+        self.account.revoke(ENDED);
+        let drained = !self.used || self.drain();
+        let report = ReleaseReport::new(self.device.ordinal(), self.account.peak(), started.elapsed(), ended);
+        if !drained {
+            // The process is ending: what the device still does, it does to memory that is not given back.
+            std::mem::forget(self);
+            return report;
+        }
+        let Self { graphs, streams, account, lane, device, grant, gpu, .. } = self;
+        drop((graphs, account));
+        drop((streams, lane, device));
+        drop(grant);
+        drop(gpu);
+        report
+    }
+
+    /// Whether the device is through with the attempt, or lost. False when the process ends first.
+    fn drain(&self) -> bool {
+        let started = Instant::now();
+        loop {
+            if process::is_ending() {
+                return false;
+            }
+            let device = self.device.device();
+            if device.lost().is_some() || (self.streams.is_idle() && self.account.used() == 0) {
+                return true;
+            }
+            // Memory that was taken back is freed at the device's next call.
+            device.settle();
+            thread::sleep((started.elapsed() / 16).clamp(PAUSE_MIN, PAUSE_MAX));
+        }
+    }
+}
+
+impl AttemptResources for Arc<Admitted> {
+    fn release(self: Box<Self>, ended: AttemptEnd, done: Box<dyn FnOnce(ReleaseReport) + Send>) {
+        let Some(live) = self.state.lock().take() else {
+            return done(ReleaseReport::new(self.ordinal, 0, Duration::ZERO, ended));
+        };
+        if !live.used {
+            // Nothing was asked of the device, so there is nothing to wait for.
+            return done(live.release(ended));
+        }
+        let pool = live.device.pool.clone();
+        let job = Arc::new(Mutex::new(Some((live, done))));
+        let run = {
+            let job = job.clone();
+            move || {
+                if let Some((live, done)) = job.lock().take() {
+                    done(live.release(ended));
+                }
+            }
+        };
+        let cleanup = {
+            let run = run.clone();
+            async move { run() }
+        };
+        if let Err(error) = pool.spawn(PoolJob::Cleanup, cleanup) {
+            // The pool outlives every permit; should it not, a thread of its own does what must be done.
+            tracing::error!(%error, attempt = self.attempt, "no worker for the cleanup of an attempt");
+            let name = "graphreel-cleanup".to_owned();
+            if thread::Builder::new().name(name).spawn(run.clone()).is_err() {
+                run();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted")
+            .field("attempt", &self.attempt)
+            .field("ordinal", &self.ordinal)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The refusal of an attempt that has ended.
+pub(crate) fn over(attempt: u64) -> QueryError {
+    let message = format!("attempt {attempt} has ended; admit another one for more work");
+    QueryError::new(QueryErrorCode::Cancelled, operation::ATTEMPT, message).with_reason("backend_closing")
+}
+
+fn lacking(ordinal: usize, what: &str) -> QueryError {
+    let message = format!("device {ordinal} granted an attempt without {what}; its installation is broken, rebuild it");
+    QueryError::new(QueryErrorCode::Internal, operation::ADMISSION, message)
+        .with_reason("device_installation_exhausted")
+        .with_fact("device_ordinal", ordinal)
+}
