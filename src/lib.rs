@@ -30,6 +30,7 @@ pub mod kernel;
 pub mod lifecycle;
 pub mod memory;
 pub mod op;
+pub(crate) mod process;
 pub mod recording;
 pub mod server;
 pub mod shaders;
