@@ -157,8 +157,7 @@ pub(crate) fn try_admit(
     request: QueryAdmissionRequest,
 ) -> QueryResult<Option<QueryHandle>> {
     let (hold, asked) = acquire(resource, observation, request)?;
-    let generation = hold.parts.as_ref().expect("it was just made").gpu.generation().clone();
-    let service = generation.published()?;
+    let service = hold.parts.as_ref().expect("it was just made").gpu.generation().published()?.clone();
     match service.admission.try_request(asked, hold)? {
         Some((grant, hold)) => place(grant, hold).map(Some),
         None => Ok(None),
@@ -173,7 +172,7 @@ fn enter(
     let (hold, asked) = acquire(resource, observation, request)?;
     let parts = hold.parts.as_ref().expect("it was just made");
     let binding = parts.binding.clone();
-    let service = parts.gpu.generation().published()?;
+    let service = parts.gpu.generation().published()?.clone();
     let cancel = asked.cancel.clone().unwrap_or_default();
     let asked = GrantRequest { cancel: Some(cancel.clone()), ..asked };
     // A terminal of the attempt ends its waiting.

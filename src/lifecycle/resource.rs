@@ -88,6 +88,11 @@ impl ResourceCore {
         self.identity
     }
 
+    /// The generation, for the construction that fills it; the close waits until it is given back.
+    pub(in crate::lifecycle) fn generation(&self) -> Option<Arc<ResourceGeneration>> {
+        self.slot.lock_recovered().clone()
+    }
+
     /// Empty the slot, whatever happened to its holders (B-197). The caller has set the close bit before (B-90).
     pub(in crate::lifecycle) fn take_generation(&self) -> Option<Arc<ResourceGeneration>> {
         self.slot.lock_recovered().take()
@@ -121,6 +126,15 @@ impl ResourceGeneration {
 
     pub(crate) fn service(&self) -> Option<&Arc<BackendService>> {
         self.service.get()
+    }
+
+    /// The service, which a request needs.
+    ///
+    /// # Errors
+    ///
+    /// `resource_generation_unpublished`.
+    pub(crate) fn published(&self) -> QueryResult<&Arc<BackendService>> {
+        self.service().ok_or_else(unpublished)
     }
 
     pub(crate) fn startup_records(&self) -> Option<&Arc<[GpuBackendDeviceStartupRecord]>> {
