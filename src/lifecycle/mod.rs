@@ -2,48 +2,101 @@
 //!
 //! | Module | What it holds |
 //! | --- | --- |
-//! | [`error`] | the facade's error: code, operation, facts |
-//! | [`bytes`] | how byte counts are written |
+//! | [`error`], [`bytes`] | the facade's error, and how byte counts are written |
 //! | [`config`] | what a deployment declares, and every rule on it |
-//! | [`inventory`] | what is known about the machine's devices |
-//! | [`capacity`] | what a declaration comes to on a device |
-//! | [`records`] | what a build found and installed |
-//! | [`identity`] | which backend is which |
-//! | [`lease`] | who owns the devices of this process |
+//! | [`inventory`], [`capacity`], [`preflight`](mod@preflight) | what is known about the devices, and what a declaration comes to on them |
+//! | [`factory`], [`telemetry`] | what a vendor supplies |
+//! | [`lease`], [`identity`] | who owns the devices of this process, and which backend is which |
+//! | [`checkpoint`], `construct`, [`records`], `service` | building: the boundaries, the transaction, what was installed |
+//! | [`core`], [`session`], [`fault`], [`diagnostics`] | the public handle and the capabilities |
+//! | `admission`, `admit`, `admitted`, [`handle`] | from a request to an attempt on its device |
+//! | [`attempt`], [`observation`] | one execution try from its begin to its report, and how observation is delivered |
+//! | [`metrics`], [`health`] | what is counted, and whether all is well |
+//! | `pool`, `streams`, `memory`, `context`, `cache`, `lanes` | what is installed on a device |
+//! | [`io`] | reading files into device buffers |
+//! | `gate`, `resource`, `journal`, `coordinator`, `tracker`, `reentrancy`, `exit` | closing without losing anything |
 
+pub mod admission;
+pub mod admit;
+mod admitted;
+pub mod attempt;
 pub mod bytes;
+pub mod cache;
 pub mod capacity;
+pub mod checkpoint;
 pub mod config;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+mod construct;
+pub(crate) mod context;
 pub(crate) mod coordinator;
+pub mod core;
+pub mod diagnostics;
 pub mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+mod exit;
+pub mod factory;
+#[cfg(any(test, feature = "qualification"))]
+pub mod fault;
 pub(crate) mod gate;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub mod handle;
+pub mod health;
 pub mod identity;
 pub mod inventory;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub mod io;
 pub(crate) mod journal;
+mod lanes;
 pub mod lease;
+pub(crate) mod memory;
+pub mod metrics;
+pub mod observation;
+pub(crate) mod park;
+pub(crate) mod pool;
+pub mod preflight;
 pub mod records;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
 pub(crate) mod reentrancy;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
 pub(crate) mod resource;
 pub(crate) mod service;
-#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub mod session;
+mod standing;
+pub(crate) mod streams;
+pub mod telemetry;
 pub(crate) mod tracker;
+mod watch;
 pub(crate) mod watched;
 
+pub use admission::{AdmissionClass, AdmissionSnapshot, CancellationToken};
+pub use admit::{Admission, QueryAdmissionRequest};
+pub use attempt::activity::QueryActivityLease;
+pub use attempt::binding::AttemptBinding;
+pub use attempt::completion::{AttemptCompletion, AttemptCompletionReceiver, AttemptReady};
+pub use attempt::ledger::AttemptCountersSnapshot;
+pub use attempt::owner::{AttemptBegin, AttemptOwner, BeginAttemptRequest};
+pub use attempt::report::{AttemptDisposition, AttemptOutcome, QueryAttemptReport};
 pub use bytes::bytes_with_gib;
+pub use cache::CacheEntry;
 pub use capacity::{
     GpuDeviceCapacity, GpuDeviceCapacityProbe, probe_capacity, probe_device_capacity, resolve_capacity,
 };
+pub use checkpoint::{GpuBackendConstructionCheckpoint, GpuBackendConstructionProbe, NoopConstructionProbe};
+pub use config::MemoryManagerOptions;
 pub use coordinator::GpuBackendCloseSnapshot;
+pub use core::GpuBackendCore;
+pub use diagnostics::{BackendDiagnostics, DeviceDiagnostics};
 pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
+pub use factory::ServerFactory;
+pub use handle::{QueryContext, QueryHandle};
+pub use health::{BackendHealth, DeviceClosedReason, DeviceHealthInput, HealthInput, HealthReason};
 pub use identity::GpuBackendCoreIdentity;
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
+pub use io::{IoPoolProcessConfig, SourceProgress, SourceRead, SourceWork};
 pub use lease::{DirectUse, LiveBackendLease, LiveBackendToken, claim_live_backend, hold_direct};
+pub use metrics::gauges::{AdmissionGauges, DeviceAdmissionGauges};
+pub use metrics::prometheus::{PROMETHEUS_CONTENT_TYPE, PrometheusPage};
+pub use metrics::store::{
+    AttemptDurations, AttemptMetrics, BackendMetricsSnapshot, BackendMetricsStore, DeviceMetrics,
+};
+pub use observation::owner::{ObservationBounds, ObservationOwner, ObservationSnapshot};
+pub use preflight::{PlannedDevice, Preflight, preflight};
 pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
+pub use session::GpuBackendSession;
+pub use telemetry::{DeviceTelemetrySnapshot, TelemetrySample, TelemetrySource, TelemetryState};
