@@ -14,6 +14,12 @@ pub mod capacity;
 pub mod config;
 pub mod error;
 pub mod inventory;
+#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "model checkers compile it on its own"))]
+#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+mod park;
+#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "model checkers compile it on its own"))]
+#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+mod pool;
 pub mod records;
 pub(crate) mod service;
 
@@ -26,3 +32,10 @@ pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
 pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
+
+/// Parts that are no interface, for tests of backends and for model checkers.
+#[cfg(feature = "test-hooks")]
+pub mod parts {
+    pub use super::park::block_on;
+    pub use super::pool::{ExecutionPoolReport, GpuExecutionPool, PoolJob, QUEUED_JOBS_MAX};
+}
