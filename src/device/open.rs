@@ -69,6 +69,11 @@ impl Device {
         &self.inner.config.clock
     }
 
+    /// Whether `fence` of this device is passed, without asking for it once the device is closed. Does not block.
+    pub(crate) fn is_passed(&self, fence: &dyn crate::ticket::Fence) -> Result<bool> {
+        self.inner.passed(fence)
+    }
+
     /// The exclusive slot of `stream` for its next user: handles of the last one are refused from now on, and the window
     /// that it left open is aborted.
     pub(crate) fn next_turn(&self, stream: StreamId) -> StreamId {

@@ -30,6 +30,7 @@ pub(crate) mod context;
 pub(crate) mod coordinator;
 pub mod core;
 pub mod diagnostics;
+mod drain;
 pub mod error;
 mod exit;
 pub mod factory;
