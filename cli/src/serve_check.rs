@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use graphreel::lifecycle::config::GpuBackendConfigFile;
-use graphreel::lifecycle::{
-    PlannedDevice, Preflight, QueryError, bytes_with_gib, preflight,
-};
+use graphreel::lifecycle::{PlannedDevice, Preflight, QueryError, bytes_with_gib, preflight};
 use serde::Serialize;
 
 use crate::args::ServeCheckArgs;
@@ -128,11 +126,7 @@ fn device(planned: &PlannedDevice) -> Device {
 
 fn refusal(error: &QueryError) -> Refusal {
     let facts = error.facts().filter(|(key, _)| *key != "reason").map(|(key, value)| (key, value.to_owned()));
-    Refusal {
-        reason: error.reason().map(str::to_owned),
-        message: error.message().to_owned(),
-        facts: facts.collect(),
-    }
+    Refusal { reason: error.reason().map(str::to_owned), message: error.message().to_owned(), facts: facts.collect() }
 }
 
 fn describe(report: &Report) -> String {

@@ -80,6 +80,11 @@ impl Device {
         self.inner.next_turn(stream)
     }
 
+    /// Refuse a call that no closure of this device may make, while one runs on this thread.
+    pub(crate) fn refuse_in_closure(&self, call: GraphOp, instead: &'static str) -> Result<()> {
+        self.inner.refuse_in_closure(call, instead)
+    }
+
     /// Who it is.
     pub fn info(&self) -> &DeviceInfo {
         &self.inner.info

@@ -8,14 +8,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::clock::Deadline;
-use crate::lifecycle::admission::{AdmissionClass, CancellationToken, Grant, GrantRequest, PendingGrant};
+use crate::lifecycle::admission::cancel::CancellationToken;
+use crate::lifecycle::admission::grant::Grant;
+use crate::lifecycle::admission::pending::PendingGrant;
+use crate::lifecycle::admission::request::{AdmissionClass, GrantRequest};
 use crate::lifecycle::admitted::Admitted;
-use crate::lifecycle::attempt::{AttemptBinding, ObservationCore, QueryActivityLease};
+use crate::lifecycle::attempt::activity::{QueryActivityLease, TailLease};
+use crate::lifecycle::attempt::binding::{AttachRefusal, AttemptBinding};
+use crate::lifecycle::attempt::core::ObservationCore;
 use crate::lifecycle::config::RequiredCapabilities;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::lifecycle::gate::ObservationPermit;
 use crate::lifecycle::handle::QueryHandle;
-use crate::lifecycle::observation::{ObservationDispatcher, ObservationLane};
 use crate::lifecycle::resource::{AcquiredResource, GpuResourcePermit, ResourceCore, acquire_resource};
 use crate::sync::{Arc, Weak};
 
@@ -112,9 +116,9 @@ pub(crate) struct RequestHold {
 struct HoldParts {
     gpu: GpuResourcePermit,
     observation: ObservationPermit,
-    activity: Option<QueryActivityLease>,
+    /// Dropped on its own lane, where its destructor may close.
+    activity: Option<TailLease>,
     binding: AttemptBinding,
-    dispatcher: ObservationDispatcher,
 }
 
 impl fmt::Debug for RequestHold {
@@ -125,14 +129,10 @@ impl fmt::Debug for RequestHold {
 }
 
 impl Drop for RequestHold {
-    /// A request that came to nothing: permits first, and the activity's destructor on its own lane, where it may close.
+    /// A request that came to nothing: its attempt may ask again, and the parts go in their order.
     fn drop(&mut self) {
-        let Some(parts) = self.parts.take() else { return };
-        let HoldParts { gpu, observation, activity, dispatcher, .. } = parts;
-        drop(gpu);
-        drop(observation);
-        if let Some(activity) = activity {
-            dispatcher.dispatch(ObservationLane::ActivityTail, Box::new(move || drop(activity)));
+        if let Some(parts) = self.parts.take() {
+            parts.binding.clear_pending();
         }
     }
 }
@@ -158,6 +158,9 @@ pub(crate) fn try_admit(
 ) -> QueryResult<Option<QueryHandle>> {
     let (hold, asked) = acquire(resource, observation, request)?;
     let service = hold.parts.as_ref().expect("it was just made").gpu.generation().published()?.clone();
+    let binding = hold.parts.as_ref().expect("it was just made").binding.clone();
+    let attempt = binding.attempt_id();
+    binding.attach_pending(|| {}).map_err(|refusal| refused(attempt, refusal))?;
     match service.admission.try_request(asked, hold)? {
         Some((grant, hold)) => place(grant, hold).map(Some),
         None => Ok(None),
@@ -172,11 +175,12 @@ fn enter(
     let (hold, asked) = acquire(resource, observation, request)?;
     let parts = hold.parts.as_ref().expect("it was just made");
     let binding = parts.binding.clone();
+    let attempt = binding.attempt_id();
     let service = parts.gpu.generation().published()?.clone();
     let cancel = asked.cancel.clone().unwrap_or_default();
     let asked = GrantRequest { cancel: Some(cancel.clone()), ..asked };
     // A terminal of the attempt ends its waiting.
-    binding.attach_pending(move || cancel.cancel());
+    binding.attach_pending(move || cancel.cancel()).map_err(|refusal| refused(attempt, refusal))?;
     Ok(service.admission.request(asked, hold))
 }
 
@@ -187,23 +191,15 @@ fn acquire(
     request: QueryAdmissionRequest,
 ) -> QueryResult<(RequestHold, GrantRequest)> {
     let QueryAdmissionRequest { binding, activity, byte_limit, class, required, devices, wait, cancellation } = request;
-    let dispatcher = observation.dispatcher();
-    let AcquiredResource { gpu, observation: permit } = match acquire_resource(resource, observation.lifecycle()) {
-        Ok(acquired) => acquired,
-        Err(error) => {
-            if let Some(activity) = activity {
-                dispatcher.dispatch(ObservationLane::ActivityTail, Box::new(move || drop(activity)));
-            }
-            return Err(error);
-        }
-    };
+    let activity = activity.map(|activity| activity.on_tail(observation.dispatcher()));
+    let AcquiredResource { gpu, observation: permit } = acquire_resource(resource, observation.lifecycle())?;
     let clock = observation.clock();
     let deadline = match wait {
         Wait::Default => None,
         Wait::For(wait) => Some(clock.deadline_in(wait)),
         Wait::Until(deadline) => Some(deadline),
     };
-    let parts = HoldParts { gpu, observation: permit, activity, binding, dispatcher };
+    let parts = HoldParts { gpu, observation: permit, activity, binding };
     let asked = GrantRequest { bytes: byte_limit, class, required, devices, deadline, cancel: cancellation };
     Ok((RequestHold { parts: Some(parts) }, asked))
 }
@@ -211,13 +207,11 @@ fn acquire(
 /// Put a granted request on its device.
 fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
     let parts = hold.parts.take().expect("a granted request still holds its permits");
-    let HoldParts { gpu, observation, activity, binding, dispatcher } = parts;
+    let HoldParts { gpu, observation, activity, binding } = parts;
     let queue_wait = grant.queue_wait();
-    let unplaced = |gpu: GpuResourcePermit, grant: Grant, activity: Option<QueryActivityLease>| {
+    let unplaced = |gpu: GpuResourcePermit, grant: Grant, activity: Option<TailLease>| {
         drop(grant);
-        RequestHold {
-            parts: Some(HoldParts { gpu, observation, activity, binding: binding.clone(), dispatcher }),
-        }
+        RequestHold { parts: Some(HoldParts { gpu, observation, activity, binding: binding.clone() }) }
     };
     let admitted = match Admitted::install(binding.attempt_id(), gpu, grant) {
         Ok(admitted) => admitted,
@@ -287,6 +281,18 @@ impl Future for Admission {
             State::Pending(_) | State::Taken => Poll::Ready(Err(taken())),
         }
     }
+}
+
+/// The attempt takes no request (B-107).
+fn refused(attempt: u64, refusal: AttachRefusal) -> QueryError {
+    let (reason, text) = match refusal {
+        AttachRefusal::Terminal => ("attempt_already_terminal", "has ended; begin another one"),
+        AttachRefusal::Busy => {
+            ("attempt_already_admitted", "asks for a device or has one; end it, and begin another one")
+        }
+    };
+    let message = format!("attempt {attempt} {text}");
+    QueryError::new(QueryErrorCode::Internal, operation::ADMISSION, message).with_reason(reason)
 }
 
 fn taken() -> QueryError {

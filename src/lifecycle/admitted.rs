@@ -2,12 +2,14 @@
 //! when the attempt ends, whoever still holds a handle, and the grant goes once the device is through with it.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use crate::device::WeakGraph;
 use crate::Device;
-use crate::lifecycle::admission::Grant;
-use crate::lifecycle::attempt::{AttemptEnd, AttemptResources, ReleaseReport};
+use crate::device::WeakGraph;
+use crate::error::ServerError;
+use crate::lifecycle::admission::grant::Grant;
+use crate::lifecycle::attempt::resources::{AttemptEnd, AttemptResources, ReleaseDone, ReleaseReport};
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::lifecycle::lanes::Lane;
 use crate::lifecycle::pool::PoolJob;
@@ -45,8 +47,8 @@ struct Live {
     account: Account,
     lane: Lane,
     context_taken: bool,
-    /// Whether a context was ever had: without one nothing was asked of the device.
-    used: bool,
+    /// When the first context was had: without one nothing was asked of the device.
+    used_since: Option<Instant>,
     device: Arc<DeviceService>,
     grant: Grant,
     gpu: GpuResourcePermit,
@@ -56,8 +58,8 @@ struct Live {
 #[derive(Clone, Debug)]
 pub(crate) struct Means {
     pub(crate) device: Device,
-    pub(crate) root: StreamId,
-    pub(crate) auxiliary: Vec<StreamId>,
+    /// The root first.
+    pub(crate) streams: Vec<StreamId>,
     pub(crate) account: Account,
     pub(crate) lane: usize,
 }
@@ -87,7 +89,7 @@ impl Admitted {
             account: Account::revocable(&format!("attempt {attempt}"), Some(bytes)),
             lane,
             context_taken: false,
-            used: false,
+            used_since: None,
             device,
             grant,
             gpu,
@@ -103,7 +105,7 @@ impl Admitted {
             let context = format!("device {ordinal} was lost before the attempt could begin");
             return Err(native_error(operation::ADMISSION, &context, &lost).with_reason("device_lost"));
         }
-        let streams = device.streams.checkout(1 + device.auxiliary_streams)?;
+        let streams = device.streams.checkout(NonZeroUsize::MIN.saturating_add(device.auxiliary_streams))?;
         let lane = device.lanes.lease().ok_or_else(|| lacking(ordinal, "an execution lane"))?;
         Ok((device, streams, lane))
     }
@@ -145,11 +147,11 @@ impl Admitted {
             let error = QueryError::new(QueryErrorCode::Internal, operation::ATTEMPT, message);
             return Err(error.with_reason("context_in_use").with_fact("device_ordinal", self.ordinal));
         }
-        (live.context_taken, live.used) = (true, true);
+        live.context_taken = true;
+        live.used_since.get_or_insert_with(Instant::now);
         Ok(Means {
             device: live.device.device().clone(),
-            root: live.streams.root(),
-            auxiliary: (0..live.device.auxiliary_streams).map(|index| live.streams.auxiliary(index)).collect(),
+            streams: live.streams.ids().collect(),
             account: live.account.clone(),
             lane: live.lane.index(),
         })
@@ -207,40 +209,67 @@ impl Admitted {
     }
 }
 
+/// How the wait for the device ended.
+enum Drained {
+    /// Nothing of the attempt runs any more. With what its work ended in, where that is a failure.
+    Yes(Option<ServerError>),
+    /// The process is ending, and nobody waits any more.
+    Leaked,
+}
+
 impl Live {
     /// Give everything of the device back and wait until it is through. Blocks, on a lifecycle worker.
-    fn release(mut self, ended: AttemptEnd) -> ReleaseReport {
-        let started = Instant::now();
+    fn release(mut self) -> ReleaseReport {
         for graph in std::mem::take(&mut self.graphs) {
             graph.close(ENDED);
         }
-        self.streams.revoke();
         self.account.revoke(ENDED);
-        let drained = !self.used || self.drain();
-        let report = ReleaseReport::new(self.device.ordinal(), self.account.peak(), started.elapsed(), ended);
-        if !drained {
+        let drained = self.used_since.map_or(Drained::Yes(None), |_| self.drain());
+        let mut report = ReleaseReport {
+            device_ordinal: Some(self.device.ordinal()),
+            granted_bytes: self.grant.bytes(),
+            native_work: self.used_since.is_some(),
+            physical_execution: self.used_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            error: None,
+        };
+        match drained {
             // The process is ending: what the device still does, it does to memory that is not given back.
-            std::mem::forget(self);
-            return report;
+            Drained::Leaked => std::mem::forget(self),
+            Drained::Yes(error) => {
+                let ordinal = self.device.ordinal();
+                report.error = error.map(|error| {
+                    let context = format!("device {ordinal}: work of the attempt failed");
+                    native_error(operation::ATTEMPT, &context, &error).with_reason(if error.is_device_lost() {
+                        "device_lost"
+                    } else {
+                        "native_failure"
+                    })
+                });
+                let Self { graphs, streams, account, lane, device, grant, gpu, .. } = self;
+                drop((graphs, account));
+                drop((streams, lane, device));
+                drop(grant);
+                drop(gpu);
+            }
         }
-        let Self { graphs, streams, account, lane, device, grant, gpu, .. } = self;
-        drop((graphs, account));
-        drop((streams, lane, device));
-        drop(grant);
-        drop(gpu);
         report
     }
 
-    /// Whether the device is through with the attempt, or lost. False when the process ends first.
-    fn drain(&self) -> bool {
+    /// Wait until the device is through with the attempt, or lost.
+    fn drain(&self) -> Drained {
         let started = Instant::now();
+        let device = self.device.device();
+        let mut draining = self.streams.revoke();
         loop {
             if process::is_ending() {
-                return false;
+                return Drained::Leaked;
             }
-            let device = self.device.device();
-            if device.lost().is_some() || (self.streams.is_idle() && self.account.used() == 0) {
-                return true;
+            if let Some(lost) = device.lost() {
+                return Drained::Yes(Some(lost));
+            }
+            let idle = draining.is_idle();
+            if idle && self.account.used() == 0 {
+                return Drained::Yes(draining.failure());
             }
             // Memory that was taken back is freed at the device's next call.
             device.settle();
@@ -250,13 +279,11 @@ impl Live {
 }
 
 impl AttemptResources for Arc<Admitted> {
-    fn release(self: Box<Self>, ended: AttemptEnd, done: Box<dyn FnOnce(ReleaseReport) + Send>) {
-        let Some(live) = self.state.lock().take() else {
-            return done(ReleaseReport::new(self.ordinal, 0, Duration::ZERO, ended));
-        };
-        if !live.used {
+    fn release(self: Box<Self>, _ended: AttemptEnd, done: ReleaseDone) {
+        let Some(live) = self.state.lock().take() else { return done(ReleaseReport::default()) };
+        if live.used_since.is_none() {
             // Nothing was asked of the device, so there is nothing to wait for.
-            return done(live.release(ended));
+            return done(live.release());
         }
         let pool = live.device.pool.clone();
         let job = Arc::new(Mutex::new(Some((live, done))));
@@ -264,7 +291,7 @@ impl AttemptResources for Arc<Admitted> {
             let job = job.clone();
             move || {
                 if let Some((live, done)) = job.lock().take() {
-                    done(live.release(ended));
+                    done(live.release());
                 }
             }
         };

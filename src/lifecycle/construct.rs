@@ -5,13 +5,12 @@
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::lifecycle::admission::{AdmissionController, DeviceEnvelope};
-use crate::lifecycle::attempt::ObservationCore;
+use crate::lifecycle::admission::controller::AdmissionController;
+use crate::lifecycle::admission::ledger::DeviceEnvelope;
+use crate::lifecycle::attempt::core::ObservationCore;
 use crate::lifecycle::cache::ResidentCache;
 use crate::lifecycle::capacity::resolve_capacity;
-use crate::lifecycle::checkpoint::{
-    GpuBackendConstructionCheckpoint as Checkpoint, GpuBackendConstructionProbe,
-};
+use crate::lifecycle::checkpoint::{GpuBackendConstructionCheckpoint as Checkpoint, GpuBackendConstructionProbe};
 use crate::lifecycle::config::{ValidatedGpuBackendConfig, ValidatedGpuBackendDevice};
 use crate::lifecycle::context::DeviceContext;
 use crate::lifecycle::coordinator::CloseCoordinator;
@@ -26,8 +25,8 @@ use crate::lifecycle::journal::ConstructionResourceJournal;
 use crate::lifecycle::lanes::LaneSet;
 use crate::lifecycle::lease::{LiveBackendLease, claim_live_backend};
 use crate::lifecycle::memory::DeviceMemoryManager;
-use crate::lifecycle::metrics::BackendMetricsStore;
-use crate::lifecycle::observation::ObservationCompletionExecutor;
+use crate::lifecycle::metrics::store::BackendMetricsStore;
+use crate::lifecycle::observation::executor::ObservationCompletionExecutor;
 use crate::lifecycle::pool::GpuExecutionPool;
 use crate::lifecycle::records::{GpuBackendDeviceStartupRecord, Observed, startup_records};
 use crate::lifecycle::resource::{ResourceCore, ResourceGeneration};
@@ -132,6 +131,7 @@ fn build(construction: &Construction<'_>, shell: &Shell) -> QueryResult<GpuBacke
         records,
         io_pool,
         identity: shell.identity,
+        kind: factory.kind(),
     });
     probe.checkpoint(Checkpoint::Published)?;
     Ok(core)
@@ -210,12 +210,12 @@ fn install_device(
         capacity,
         source_policy: config.execution_config().source_scheduler_policy(),
         auxiliary_streams: per_attempt,
+        cache: ResidentCache::new(memory.device(), capacity.cache_cap_bytes),
         memory,
         streams,
         context,
         pool,
         lanes: LaneSet::new(bounds.lane_count),
-        cache: ResidentCache::new(capacity.cache_cap_bytes),
         telemetry: declared.install_telemetry().then(|| factory.telemetry(device_ordinal)),
     };
     Ok((installed, envelope))
@@ -225,8 +225,17 @@ fn install_device(
 fn observe(service: &BackendService) -> Observed {
     Observed {
         devices: service.devices.iter().map(|device| (device.facts.clone(), device.capacity)).collect(),
-        memory_managers: service.devices.iter().map(|device| (device.ordinal(), device.memory.installation())).collect(),
-        worker_pools: service.devices.iter().map(|device| device.pool.report()).map(|report| (report.device_ordinal, report.worker_count)).collect(),
+        memory_managers: service
+            .devices
+            .iter()
+            .map(|device| (device.ordinal(), device.memory.installation()))
+            .collect(),
+        worker_pools: service
+            .devices
+            .iter()
+            .map(|device| device.pool.report())
+            .map(|report| (report.device_ordinal, report.worker_count))
+            .collect(),
     }
 }
 

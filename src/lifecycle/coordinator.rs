@@ -16,7 +16,7 @@ use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation
 use crate::lifecycle::gate::BackendLifecycle;
 use crate::lifecycle::reentrancy::refuse_reentrant_close;
 use crate::lifecycle::resource::ResourceCore;
-use crate::process;
+use crate::process::{self, AtExit};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, Weak, thread};
 
@@ -35,6 +35,13 @@ struct Handle {
     progress: Arc<Progress>,
     /// The cleanup's thread until a waiter has joined it.
     thread: Mutex<Option<thread::JoinHandle<()>>>,
+}
+
+impl AtExit for Handle {
+    fn stand_still(&self) -> bool {
+        self.progress.detach();
+        true
+    }
 }
 
 impl CloseCoordinator {
@@ -113,6 +120,11 @@ impl CloseCoordinator {
     /// a step that runs, for a bounded time, and does nothing the second time (B-189, B-191).
     pub(crate) fn detach_for_exit(&self) {
         self.0.progress.detach();
+    }
+
+    /// What stops the cleanup when the process exits; kept by the coordinator (B-190).
+    pub(crate) fn exit_hook(&self) -> Weak<dyn AtExit> {
+        process::weak_hook(&self.0)
     }
 
     pub(crate) fn downgrade(&self) -> WeakCloseCoordinator {

@@ -5,19 +5,22 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use crate::config::Config;
-use crate::lifecycle::attempt::{AttemptBegin, BeginAttemptRequest, ObservationCore};
+use crate::lifecycle::attempt::core::ObservationCore;
+use crate::lifecycle::attempt::owner::{AttemptBegin, BeginAttemptRequest};
 use crate::lifecycle::checkpoint::{GpuBackendConstructionProbe, NoopConstructionProbe};
 use crate::lifecycle::config::ValidatedGpuBackendConfig;
 use crate::lifecycle::construct::{Construction, construct};
 use crate::lifecycle::coordinator::{CloseCoordinator, GpuBackendCloseSnapshot};
 use crate::lifecycle::error::QueryResult;
 use crate::lifecycle::factory::ServerFactory;
-use crate::lifecycle::health::{self, BackendHealth};
+use crate::lifecycle::health::{BackendHealth, HealthInput};
 use crate::lifecycle::identity::GpuBackendCoreIdentity;
+use crate::lifecycle::inventory::BackendKind;
 use crate::lifecycle::io::IoPoolProcessConfig;
 use crate::lifecycle::journal::ConstructionResourceJournal;
-use crate::lifecycle::metrics::BackendMetricsSnapshot;
-use crate::lifecycle::observation::ObservationCompletionExecutor;
+use crate::lifecycle::metrics::prometheus::PrometheusPage;
+use crate::lifecycle::metrics::store::BackendMetricsSnapshot;
+use crate::lifecycle::observation::executor::ObservationCompletionExecutor;
 use crate::lifecycle::records::GpuBackendDeviceStartupRecord;
 use crate::lifecycle::resource::ResourceCore;
 use crate::lifecycle::session::GpuBackendSession;
@@ -39,6 +42,7 @@ struct Shared {
     records: Arc<[GpuBackendDeviceStartupRecord]>,
     io_pool: Option<IoPoolProcessConfig>,
     identity: GpuBackendCoreIdentity,
+    kind: BackendKind,
 }
 
 /// What a construction publishes.
@@ -49,6 +53,7 @@ pub(crate) struct CoreParts {
     pub(crate) records: Arc<[GpuBackendDeviceStartupRecord]>,
     pub(crate) io_pool: Option<IoPoolProcessConfig>,
     pub(crate) identity: GpuBackendCoreIdentity,
+    pub(crate) kind: BackendKind,
 }
 
 impl GpuBackendCore {
@@ -86,20 +91,20 @@ impl GpuBackendCore {
         server: Config,
         probe: &dyn GpuBackendConstructionProbe,
     ) -> QueryResult<Self> {
-        let journal = ConstructionResourceJournal::new();
+        let journal = ConstructionResourceJournal::default();
         let spawn_executor = &ObservationCompletionExecutor::spawn;
         construct(Construction { config, factory, server, probe, journal, spawn_executor })
     }
 
     /// The first handle.
     pub(crate) fn publish(parts: CoreParts) -> Self {
-        let CoreParts { resource, observation, coordinator, records, io_pool, identity } = parts;
+        let CoreParts { resource, observation, coordinator, records, io_pool, identity, kind } = parts;
         let closer = coordinator.clone();
         let tracker = PublicHandleTracker::new(move || {
             closer.signal();
         });
         let handle = tracker.acquire().expect("a tracker that nobody has used gives out its first lease");
-        let shared = Shared { resource, observation, coordinator, records, io_pool, identity };
+        let shared = Shared { resource, observation, coordinator, records, io_pool, identity, kind };
         Self { shared: Arc::new(shared), _handle: handle }
     }
 
@@ -145,7 +150,28 @@ impl GpuBackendCore {
     pub fn health(&self) -> BackendHealth {
         let close = self.close_snapshot();
         let session = self.session_capability();
-        health::of(close.closing, close.cleanup_failed_closed, session.device_standings())
+        let devices = session.device_standings();
+        BackendHealth::assess(&HealthInput {
+            closing: close.closing,
+            failed_closed: close.cleanup_failed_closed,
+            devices,
+        })
+    }
+
+    /// Metrics, counters, admission and health as text for Prometheus ([`PROMETHEUS_CONTENT_TYPE`]). Works after close,
+    /// without admission then.
+    ///
+    /// [`PROMETHEUS_CONTENT_TYPE`]: crate::lifecycle::PROMETHEUS_CONTENT_TYPE
+    pub fn prometheus_text(&self) -> String {
+        let session = self.session_capability();
+        PrometheusPage {
+            backend: self.shared.kind.as_str(),
+            metrics: &self.backend_metrics_snapshot(),
+            counters: &session.attempt_counters_snapshot(),
+            admission: session.admission_gauges().as_ref(),
+            health: Some(&self.health()),
+        }
+        .text()
     }
 
     /// A capability to inject faults, for qualification (B-185).

@@ -1,15 +1,16 @@
 //! What the installed services of a backend say of themselves, read once (B-183, B-184).
 
-use crate::lifecycle::admission::AdmissionSnapshot;
-use crate::lifecycle::cache::CacheSnapshot;
+use crate::lifecycle::admission::{AdmissionSnapshot, DeviceAdmissionSnapshot};
+use crate::lifecycle::cache::ResidentCacheReport;
 use crate::lifecycle::capacity::GpuDeviceCapacity;
 use crate::lifecycle::identity::GpuBackendCoreIdentity;
 use crate::lifecycle::inventory::{BackendKind, DeviceFacts};
+use crate::lifecycle::metrics::gauges::{AdmissionGauges, DeviceAdmissionGauges};
 use crate::lifecycle::pool::ExecutionPoolReport;
 use crate::lifecycle::records::MemoryManagerInstallation;
 use crate::lifecycle::service::{BackendService, DeviceService};
 use crate::lifecycle::streams::StreamPoolReport;
-use crate::lifecycle::telemetry::TelemetrySample;
+use crate::lifecycle::telemetry::DeviceTelemetrySnapshot;
 use crate::memory::MemoryUsage;
 use crate::server::Counters;
 
@@ -46,31 +47,11 @@ pub struct DeviceDiagnostics {
     /// What its allocator holds.
     pub memory: MemoryUsage,
     /// Its resident cache.
-    pub cache: CacheSnapshot,
+    pub cache: ResidentCacheReport,
     /// What its server did.
     pub counters: Counters,
     /// Why it is lost, if it is.
     pub lost: Option<String>,
-}
-
-/// A sample of one device's telemetry.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct DeviceTelemetrySnapshot {
-    /// The device.
-    pub device_ordinal: usize,
-    /// The sample, or why there is none.
-    pub sample: Result<TelemetrySample, TelemetryUnavailable>,
-}
-
-/// Why a device has no telemetry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TelemetryUnavailable {
-    /// This backend has no source for the device.
-    NoSource,
-    /// The source answered an error.
-    Failed(String),
 }
 
 pub(crate) fn read(service: &BackendService, identity: GpuBackendCoreIdentity) -> BackendDiagnostics {
@@ -91,7 +72,7 @@ fn device_diagnostics(device: &DeviceService) -> DeviceDiagnostics {
         lanes_taken: device.lanes.taken(),
         memory_manager: device.memory.installation(),
         memory: device.device().memory_usage(),
-        cache: device.cache.snapshot(),
+        cache: device.cache.report(),
         counters: device.device().counters(),
         lost: device.device().lost().map(|error| error.to_string()),
     }
@@ -100,11 +81,24 @@ fn device_diagnostics(device: &DeviceService) -> DeviceDiagnostics {
 pub(crate) fn telemetry(service: &BackendService) -> Vec<DeviceTelemetrySnapshot> {
     let sampled = service.devices.iter().filter_map(|device| {
         let source = device.telemetry.as_ref()?;
-        let sample = match source {
-            None => Err(TelemetryUnavailable::NoSource),
-            Some(source) => source.sample().map_err(|error| TelemetryUnavailable::Failed(error.to_string())),
-        };
-        Some(DeviceTelemetrySnapshot { device_ordinal: device.ordinal(), sample })
+        Some(DeviceTelemetrySnapshot::of(device.ordinal(), source.as_deref()))
     });
     sampled.collect()
+}
+
+/// Admission in the terms of the metrics.
+pub(crate) fn gauges(admission: &AdmissionSnapshot) -> AdmissionGauges {
+    let device = |device: &DeviceAdmissionSnapshot| DeviceAdmissionGauges {
+        device_ordinal: device.ordinal,
+        capacity_bytes: device.capacity_bytes,
+        committed_bytes: device.committed_bytes,
+        active_attempts: device.active as u64,
+        max_active_attempts: device.max_active as u64,
+        open: !device.is_closed(),
+    };
+    AdmissionGauges {
+        queued_requests: admission.queued as u64,
+        max_queued_requests: admission.max_queued_requests as u64,
+        devices: admission.devices.iter().map(device).collect(),
+    }
 }

@@ -1,13 +1,17 @@
 //! How each kind of installed resource is drained: runtimes stop, what lies below them has nothing to stop (B-162).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::lifecycle::context::DeviceContext;
-use crate::lifecycle::error::{QueryResult, operation};
+use crate::lifecycle::error::{QueryError, QueryResult, operation};
 use crate::lifecycle::journal::JournaledResource;
 use crate::lifecycle::memory::DeviceMemoryManager;
 use crate::lifecycle::pool::GpuExecutionPool;
 use crate::lifecycle::streams::ServiceStreamPool;
+use crate::sync::thread;
+
+/// Between two looks at a device.
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl JournaledResource for GpuExecutionPool {
     fn close_and_drain_until(&self, deadline: Instant) -> QueryResult {
@@ -22,8 +26,21 @@ impl JournaledResource for ServiceStreamPool {
 }
 
 impl JournaledResource for DeviceMemoryManager {
-    fn close_and_drain_until(&self, _deadline: Instant) -> QueryResult {
+    /// The streams are drained before it; what the server runs beside them is waited for here, so that nothing is left when
+    /// the claim goes.
+    fn close_and_drain_until(&self, deadline: Instant) -> QueryResult {
+        while !self.is_idle() {
+            if Instant::now() >= deadline {
+                return Err(QueryError::cleanup_deadline(operation::CLOSE)
+                    .with_fact("device_ordinal", self.device_ordinal()));
+            }
+            thread::sleep(PAUSE);
+        }
         Ok(())
+    }
+
+    fn release(&self) {
+        self.retire("its backend has closed; build a new one");
     }
 }
 
@@ -35,8 +52,6 @@ impl JournaledResource for DeviceContext {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// B-162, B-164: a drained pool is done at once.

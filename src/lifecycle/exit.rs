@@ -1,6 +1,6 @@
 //! What a live backend does when its process exits: its threads stand still, and nothing is waited for (B-188 to B-192).
 
-use crate::lifecycle::attempt::ObservationCore;
+use crate::lifecycle::attempt::core::ObservationCore;
 use crate::lifecycle::coordinator::CloseCoordinator;
 use crate::process::{self, AtExit};
 use crate::sync::Arc;

@@ -1,7 +1,7 @@
 //! Fault injection for qualification: closing one device to admission, as a proven fault of it does (B-185 to B-187).
 
-use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::lifecycle::admission::DeviceClosure;
+use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::lifecycle::resource::with_service;
 use crate::lifecycle::session::GpuBackendSession;
 

@@ -27,7 +27,7 @@ pub struct QueryHandle {
     admitted: Arc<Admitted>,
     /// The attempt of an admission for tests, which this handle can end itself.
     #[cfg(any(test, feature = "test-hooks"))]
-    own: Option<crate::lifecycle::attempt::AttemptBegin>,
+    own: Option<crate::lifecycle::attempt::owner::AttemptBegin>,
 }
 
 impl QueryHandle {
@@ -66,20 +66,21 @@ impl QueryHandle {
     /// `backend_closing` once the attempt has ended, `context_in_use` while the context is taken or cleaned up.
     pub fn acquire_context(&self) -> QueryResult<QueryContext> {
         let means = self.admitted.take_context()?;
-        let root = means.device.stream_of(means.root);
-        let auxiliary = means.auxiliary.iter().map(|id| means.device.stream_of(*id)).collect();
+        let mut streams = means.streams.iter().map(|id| means.device.stream_of(*id));
+        let root = streams.next().expect("a set of streams has a root");
+        let auxiliary = streams.collect();
         let (account, lane) = (means.account, means.lane);
         Ok(QueryContext { admitted: self.admitted.clone(), root, auxiliary, account, lane })
     }
 
     #[cfg(any(test, feature = "test-hooks"))]
-    pub(crate) fn with_attempt(self, begin: crate::lifecycle::attempt::AttemptBegin) -> Self {
+    pub(crate) fn with_attempt(self, begin: crate::lifecycle::attempt::owner::AttemptBegin) -> Self {
         Self { own: Some(begin), ..self }
     }
 
     /// The attempt that came with this handle, for tests: `None` for one that was begun on its own.
     #[cfg(any(test, feature = "test-hooks"))]
-    pub fn take_attempt(&mut self) -> Option<crate::lifecycle::attempt::AttemptBegin> {
+    pub fn take_attempt(&mut self) -> Option<crate::lifecycle::attempt::owner::AttemptBegin> {
         self.own.take()
     }
 }
@@ -253,29 +254,14 @@ impl QueryContext {
         read_source(self.root.device(), stream.id(), read, destination, offset, policy)
     }
 
-    /// A buffer of the device's resident cache, which outlives attempts: loaded by `load` unless it is there. The entry
-    /// stays while a handle on it lives.
+    /// A buffer of `bytes` of the device's resident cache, which outlives attempts: filled by `load` unless it is there. The
+    /// entry stays while a handle on it lives.
     ///
     /// # Errors
     ///
-    /// What `load` answers; `OutOfMemory` when entries in use leave no room.
-    pub fn cached(
-        &self,
-        key: &str,
-        bytes: u64,
-        load: impl FnOnce(&Account) -> Result<Buffer>,
-    ) -> QueryResult<CacheEntry> {
+    /// As the cache answers: `resident_cache_full` when entries in use leave no room, and what `load` answers.
+    pub fn cached(&self, key: &str, bytes: u64, load: impl FnOnce(&Buffer) -> Result<()>) -> QueryResult<CacheEntry> {
         self.admitted.device()?.cache.get_or_load(key, bytes, load)
-    }
-
-    /// Reserve memory that the device's resident cache pays for, inside a loader of [`QueryContext::cached`].
-    ///
-    /// # Errors
-    ///
-    /// As [`QueryContext::alloc`].
-    pub fn alloc_cached(&self, bytes: u64, account: &Account) -> Result<Buffer> {
-        self.check()?;
-        self.root.device().alloc_on(self.root.id(), bytes, account)
     }
 
     /// The moment `timeout` from now on the device's clock.

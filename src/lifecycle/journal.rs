@@ -18,6 +18,9 @@ pub(crate) trait JournaledResource: Send + Sync + Debug {
     ///
     /// [`QueryError::cleanup_deadline`] when `deadline` comes first; any other error is permanent.
     fn close_and_drain_until(&self, deadline: Instant) -> QueryResult;
+
+    /// Everything is drained: give back what must be gone before the claim is, whoever else still holds a clone.
+    fn release(&self) {}
 }
 
 /// The journal. A clone is the same journal.
@@ -114,7 +117,12 @@ impl ConstructionResourceJournal {
                 entries.entries.pop()
             };
             match entry {
-                Some(entry) => drop(entry),
+                Some(entry) => {
+                    if let Kept::Resource(resource) = &entry.kept {
+                        resource.release();
+                    }
+                    drop(entry);
+                }
                 None => return,
             }
         }

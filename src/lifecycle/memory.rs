@@ -102,6 +102,11 @@ impl DeviceMemoryManager {
         self.0.device_ordinal
     }
 
+    /// Whether nothing of it runs, as far as can be known: a device that is lost runs nothing that could be waited for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.device.with_contract(|server| server.is_idle()).unwrap_or(true)
+    }
+
     /// Close the device for good, however many handles on it are left. False when it was closed before.
     pub fn retire(&self, why: &str) -> bool {
         self.0.device.retire(why)

@@ -90,6 +90,8 @@ pub use identity::GpuBackendCoreIdentity;
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
 pub use io::{IoPoolProcessConfig, SourceProgress, SourceRead, SourceWork};
+#[cfg(any(test, feature = "test-hooks"))]
+pub use lease::one_claiming_test;
 pub use lease::{DirectUse, LiveBackendLease, LiveBackendToken, claim_live_backend, hold_direct};
 pub use metrics::gauges::{AdmissionGauges, DeviceAdmissionGauges};
 pub use metrics::prometheus::{PROMETHEUS_CONTENT_TYPE, PrometheusPage};

@@ -152,7 +152,10 @@ mod tests {
     fn every_device_says_why_it_is_refused() {
         let greedy = device(0).with_cache_cap_bytes(1 << 40);
         let idle = device(1).with_max_active_attempts(0);
-        assert_eq!(reasons(&asked(vec![greedy, idle, device(7)])), ["cache_cap_exceeds_managed_capacity", "zero", "none"]);
+        assert_eq!(
+            reasons(&asked(vec![greedy, idle, device(7)])),
+            ["cache_cap_exceeds_managed_capacity", "zero", "none"]
+        );
         assert_eq!(reasons(&asked(vec![])), ["no_devices"]);
         let twice = asked(vec![device(0), device(0).with_max_active_attempts(1)]);
         assert_eq!(reasons(&twice), ["duplicate_device_ordinal"]);

@@ -1,7 +1,9 @@
 //! The installed devices of one backend, and the admission over them: what close releases first.
 
+use std::time::{Duration, Instant};
+
 use crate::Device;
-use crate::lifecycle::admission::AdmissionController;
+use crate::lifecycle::admission::controller::AdmissionController;
 use crate::lifecycle::admit::RequestHold;
 use crate::lifecycle::cache::ResidentCache;
 use crate::lifecycle::capacity::GpuDeviceCapacity;
@@ -14,6 +16,9 @@ use crate::lifecycle::pool::GpuExecutionPool;
 use crate::lifecycle::streams::ServiceStreamPool;
 use crate::lifecycle::telemetry::TelemetrySource;
 use crate::sync::Arc;
+
+/// How long the timer's thread is waited for: it has nothing left to do.
+const TIMER_SLICE: Duration = Duration::from_secs(5);
 
 /// Every device of a backend with its admission.
 #[derive(Debug)]
@@ -32,10 +37,10 @@ pub(crate) struct DeviceService {
     pub(crate) source_policy: SourceSchedulerPolicy,
     /// Auxiliary streams of each attempt.
     pub(crate) auxiliary_streams: usize,
-    pub(crate) memory: Arc<DeviceMemoryManager>,
-    pub(crate) streams: Arc<ServiceStreamPool>,
-    pub(crate) context: Arc<DeviceContext>,
-    pub(crate) pool: Arc<GpuExecutionPool>,
+    pub(crate) memory: DeviceMemoryManager,
+    pub(crate) streams: ServiceStreamPool,
+    pub(crate) context: DeviceContext,
+    pub(crate) pool: GpuExecutionPool,
     pub(crate) lanes: LaneSet,
     pub(crate) cache: ResidentCache,
     /// Whether telemetry was asked for, and where it comes from if there is such a place.
@@ -65,7 +70,9 @@ impl Drop for BackendService {
     fn drop(&mut self) {
         // Nobody can ask any more: the last permit is gone. The timer's thread ends here, and what stays resident goes
         // before the streams are drained.
-        self.admission.shutdown();
-        self.devices.iter().for_each(|device| device.cache.clear());
+        if !self.admission.shutdown(Instant::now() + TIMER_SLICE) {
+            tracing::warn!("the timer of a backend's admission has not ended yet; it ends by itself");
+        }
+        self.devices.iter().for_each(|device| device.cache.revoke("its backend has closed; build a new one"));
     }
 }

@@ -1,16 +1,23 @@
 //! What downstream code is given: it can begin, admit and look, and keeps no device owned (B-83 to B-87).
 
+use crate::lifecycle::admission::DeviceClosure;
 use crate::lifecycle::admit::{self, Admission, QueryAdmissionRequest};
-use crate::lifecycle::attempt::{
-    AttemptBegin, AttemptCountersSnapshot, BeginAttemptRequest, ObservationCore, QueryAttemptReport,
-};
-use crate::lifecycle::diagnostics::{self, BackendDiagnostics, DeviceTelemetrySnapshot};
+use crate::lifecycle::attempt::core::ObservationCore;
+use crate::lifecycle::attempt::ledger::AttemptCountersSnapshot;
+use crate::lifecycle::attempt::owner::{AttemptBegin, BeginAttemptRequest};
+use crate::lifecycle::attempt::report::QueryAttemptReport;
+use crate::lifecycle::diagnostics::{self, BackendDiagnostics};
 use crate::lifecycle::error::QueryResult;
 #[cfg(any(test, feature = "test-hooks"))]
 use crate::lifecycle::handle::QueryHandle;
+use crate::lifecycle::health::{DeviceClosedReason, DeviceHealthInput};
 use crate::lifecycle::identity::GpuBackendCoreIdentity;
-use crate::lifecycle::metrics::BackendMetricsSnapshot;
+use crate::lifecycle::metrics::gauges::AdmissionGauges;
+use crate::lifecycle::metrics::store::BackendMetricsSnapshot;
 use crate::lifecycle::resource::{ResourceCore, with_service};
+use crate::lifecycle::service::BackendService;
+use crate::lifecycle::standing;
+use crate::lifecycle::telemetry::DeviceTelemetrySnapshot;
 use crate::sync::{Arc, Weak};
 
 /// A capability to use a backend. Any number of them neither delays its close nor keeps a device owned.
@@ -105,6 +112,30 @@ impl GpuBackendSession {
     /// `backend_closing` once close was signalled.
     pub fn device_telemetry_snapshots(&self) -> QueryResult<Vec<DeviceTelemetrySnapshot>> {
         with_service(&self.resource, self.observation.lifecycle(), |service| diagnostics::telemetry(service))
+    }
+
+    /// How each device stands; none once close was signalled.
+    pub(crate) fn device_standings(&self) -> Vec<DeviceHealthInput> {
+        let read = with_service(&self.resource, self.observation.lifecycle(), |service| {
+            let one_way = standing::is_one_way(service.kind);
+            let standing = |device: &crate::lifecycle::admission::DeviceAdmissionSnapshot| DeviceHealthInput {
+                device_ordinal: device.ordinal,
+                closed: device.closure.as_ref().map(|closure| match closure {
+                    DeviceClosure::Quarantined { reason } => {
+                        DeviceClosedReason { reason: reason.clone(), one_way: false }
+                    }
+                    DeviceClosure::Faulted { reason } => DeviceClosedReason { reason: reason.clone(), one_way },
+                }),
+            };
+            service.admission.snapshot().devices.iter().map(standing).collect()
+        });
+        read.unwrap_or_default()
+    }
+
+    /// What admission holds, for the metrics; nothing once close was signalled.
+    pub(crate) fn admission_gauges(&self) -> Option<AdmissionGauges> {
+        let read = |service: &Arc<BackendService>| diagnostics::gauges(&service.admission.snapshot());
+        with_service(&self.resource, self.observation.lifecycle(), read).ok()
     }
 
     /// Sealed attempts by disposition and outcome, with their durations. Works after close.

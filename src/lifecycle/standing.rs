@@ -54,7 +54,8 @@ pub(crate) fn check(kind: BackendKind, ordinal: usize) -> QueryResult {
     let Some(why) = devices.get(&(kind, ordinal)).and_then(|standing| standing.condemned.as_ref()) else {
         return Ok(());
     };
-    let message = format!("device {ordinal} of {kind} had a fault that this process cannot get over: {why}; restart it");
+    let message =
+        format!("device {ordinal} of {kind} had a fault that this process cannot get over: {why}; restart it");
     Err(QueryError::new(QueryErrorCode::Internal, operation::BUILD, message)
         .with_reason("device_restart_required")
         .with_fact("device_ordinal", ordinal))

@@ -306,15 +306,20 @@ impl Shared {
 
     /// An attempt is done with a stream: its window is aborted and its handles are refused from here on (B-205).
     fn give_back(&self, stream: StreamId) {
-        let open = self.device.with_contract(|server| server.capture_status(stream).active);
-        let next = self.device.next_turn(stream);
+        let next = self.abort_and_renew(stream);
         {
             let mut state = self.state.lock();
-            state.windows_aborted += u64::from(open);
             state.checked_out -= 1;
             state.draining.push(Draining { stream: next, ticket: None, failures: 0 });
         }
         self.changed.notify_all();
+    }
+
+    /// The stream in its next turn, with the window aborted that was open on it.
+    fn abort_and_renew(&self, stream: StreamId) -> StreamId {
+        let open = self.device.with_contract(|server| server.capture_status(stream).active);
+        self.state.lock().windows_aborted += u64::from(open);
+        self.device.next_turn(stream)
     }
 
     /// What was poisoned is asked once more: a close has to know that nothing runs.
@@ -370,6 +375,59 @@ impl StreamSet {
     /// All of them, the root first.
     pub fn ids(&self) -> impl Iterator<Item = StreamId> {
         std::iter::once(&self.root).chain(&self.auxiliary).map(Stream::id)
+    }
+}
+
+/// Streams that their attempt gave up, until their work is done.
+pub(crate) struct RevokedStreams {
+    pool: Arc<Shared>,
+    draining: Vec<Draining>,
+    failure: Option<ServerError>,
+}
+
+impl StreamSet {
+    /// Refuse the handles that are left, and abort the windows that are open (B-205). The streams stay this set's.
+    pub(crate) fn revoke(&self) -> RevokedStreams {
+        let next = |stream| self.pool.abort_and_renew(stream);
+        let draining = self.ids().map(|stream| Draining { stream: next(stream), ticket: None, failures: 0 });
+        RevokedStreams { draining: draining.collect(), pool: self.pool.clone(), failure: None }
+    }
+
+    /// Abort the windows that are open on its streams; the handles stay good.
+    pub(crate) fn abort_windows(&self) {
+        for stream in self.ids() {
+            let aborted = self.pool.device.with_contract(|server| {
+                let open = server.capture_status(stream).owner == Some(stream);
+                open.then(|| server.graph_abort(stream))
+            });
+            match aborted {
+                None => {}
+                Some(Ok(())) => self.pool.state.lock().windows_aborted += 1,
+                Some(Err(error)) => tracing::warn!(%error, ?stream, "a window that was left open could not be aborted"),
+            }
+        }
+    }
+}
+
+impl RevokedStreams {
+    /// Whether all of their work is done, well or not. Does not block.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        for draining in std::mem::take(&mut self.draining) {
+            match self.pool.look_at(draining) {
+                Look::Idle => {}
+                Look::Busy(draining) => self.draining.push(draining),
+                // The pool takes it out of use when it comes back.
+                Look::Poisoned(error) => {
+                    self.failure.get_or_insert(error);
+                }
+            }
+        }
+        self.draining.is_empty()
+    }
+
+    /// What could not be waited for, and why.
+    pub(crate) fn failure(self) -> Option<ServerError> {
+        self.failure
     }
 }
 

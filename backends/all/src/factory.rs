@@ -17,9 +17,9 @@ pub fn factory(choice: BackendChoice) -> QueryResult<Box<dyn ServerFactory>> {
         _ => {
             let real = BACKENDS.into_iter().filter(|name| *name != BackendKind::Sim.as_str());
             let mut found = real.filter_map(BackendKind::from_name).filter_map(of_kind);
-            found.find(|factory| factory.inventory().facts(0).is_ok()).ok_or_else(|| {
-                unavailable("auto", &format!("{}; `backend = \"sim\"` names the simulator", why_none()))
-            })
+            found
+                .find(|factory| factory.inventory().facts(0).is_ok())
+                .ok_or_else(|| unavailable("auto", &format!("{}; `backend = \"sim\"` names the simulator", why_none())))
         }
     }
 }

@@ -50,7 +50,10 @@ impl SimFactory {
 
     fn absent(&self, ordinal: usize) -> ServerError {
         let have: Vec<String> = self.0.devices.keys().map(ToString::to_string).collect();
-        ServerError::unsupported(format!("simulator {ordinal}"), format!("there are {}; name one of them", have.join(", ")))
+        ServerError::unsupported(
+            format!("simulator {ordinal}"),
+            format!("there are {}; name one of them", have.join(", ")),
+        )
     }
 }
 
@@ -103,7 +106,9 @@ mod tests {
         assert_eq!((facts.device, facts.total_bytes), (3, 1 << 20));
         assert!(factory.probe(3).is_none());
         let server = factory.open(3, Config::default()).expect("it needs nothing");
-        assert!(factory.probe(3).expect("it was opened").live().total() > 0 || server.info().memory_bytes == Some(1 << 20));
+        assert!(
+            factory.probe(3).expect("it was opened").live().total() > 0 || server.info().memory_bytes == Some(1 << 20)
+        );
         let error = factory.open(0, Config::default()).err().expect("there is no such device").to_string();
         assert!(error.contains("there are 3"), "{error}");
         assert_eq!(factory.facts(0).unwrap_err().fact_value("device_ordinal"), Some("0"));

@@ -90,7 +90,8 @@ impl ObservationCore {
         self.executor.detach_for_exit();
     }
 
-    pub(super) fn clock(&self) -> &Clock {
+    /// The clock of its durations and deadlines.
+    pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
 

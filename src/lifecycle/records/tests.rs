@@ -27,7 +27,9 @@ fn observed(validated: &[ValidatedGpuBackendDevice]) -> Observed {
     Observed {
         devices: ordinals().map(discovered).collect(),
         memory_managers: ordinals().map(manager).collect(),
-        worker_pools: ordinals().map(|(device, ordinal)| (ordinal, device.installation_bounds().worker_count)).collect(),
+        worker_pools: ordinals()
+            .map(|(device, ordinal)| (ordinal, device.installation_bounds().worker_count))
+            .collect(),
     }
 }
 

@@ -1,0 +1,61 @@
+//! Attempts on their devices: grants, contexts, captures, and what is left of them when they end.
+
+use graphreel::lifecycle::{AttemptDisposition, AttemptOutcome, one_claiming_test};
+use graphreel::{ServerError, Wgsl};
+
+use crate::rig::{LONG, MIB, admitted, built, close};
+
+const INC: &str = "
+@group(0) @binding(0) var<storage, read_write> values: array<u32>;
+@compute @workgroup_size(64)
+fn inc(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x < arrayLength(&values) { values[id.x] += 1u; }
+}
+";
+
+/// B-104, B-105, B-206: a life of one attempt.
+#[test]
+fn an_attempt_captures_and_replays_within_its_grant() {
+    let _one = one_claiming_test();
+    let (core, factory) = built(1);
+    let session = core.session_capability();
+    let (begin, handle) = admitted(&session);
+    let context = handle.acquire_context().unwrap();
+    let kernel = context.kernel(Wgsl::new(INC).entry("inc")).unwrap();
+    let buffer = context.upload(&[1_u32; 1024]).unwrap();
+    let (graph, scratch) = context
+        .capture(|c| {
+            let scratch = c.alloc(4096)?;
+            c.launch(&kernel, [16, 1, 1], (&buffer,))?;
+            c.copy(&buffer, &scratch)?;
+            Ok(scratch)
+        })
+        .unwrap();
+    for _ in 0..3 {
+        context.replay(&graph).unwrap().wait().unwrap();
+    }
+    assert_eq!(context.stream().read::<u32>(&scratch).unwrap(), [4; 1024]);
+    let refused = context.alloc(handle.granted_bytes()).unwrap_err();
+    assert!(matches!(&refused, ServerError::OutOfMemory(_)), "{refused}");
+    begin.owner.mark_planned();
+    begin.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    let report = begin.completion.wait_timeout(LONG).unwrap();
+    assert_eq!((report.outcome, report.disposition), (AttemptOutcome::Succeeded, AttemptDisposition::Native));
+    // What the caller still holds is refused, and keeps nothing.
+    assert_eq!(context.replay(&graph).unwrap_err().reason(), Some("backend_closing"));
+    for closed in [
+        graph.replay().map(drop).unwrap_err(),
+        buffer.read::<u32>().map(drop).unwrap_err(),
+        context.alloc(4).map(drop).unwrap_err(),
+        context.stream().sync().unwrap_err(),
+    ] {
+        assert!(closed.is_closed(), "{closed}");
+    }
+    let diagnostics = session.diagnostics().unwrap();
+    let device = &diagnostics.devices[0];
+    assert_eq!((device.memory.in_use_bytes, device.lanes_taken, device.streams.checked_out), (0, 0, 0));
+    assert_eq!(diagnostics.admission.devices[0].committed_bytes, 0);
+    assert!(report.granted_bytes >= 4 * MIB || handle.granted_bytes() == 4 * MIB);
+    close(core, &factory);
+    assert!(graph.replay().unwrap_err().is_closed());
+}

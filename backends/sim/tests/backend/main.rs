@@ -1,0 +1,6 @@
+//! The backend facade over simulators: construction, admission, attempts, close, with every fault at every step.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod attempts;
+mod rig;
