@@ -21,6 +21,7 @@ use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation
 use crate::lifecycle::gate::ObservationPermit;
 use crate::lifecycle::handle::QueryHandle;
 use crate::lifecycle::resource::{AcquiredResource, GpuResourcePermit, ResourceCore, acquire_resource};
+use crate::lifecycle::service::BackendService;
 use crate::sync::{Arc, Weak};
 
 /// What an attempt asks of a device (B-107).
@@ -119,6 +120,23 @@ struct HoldParts {
     /// Dropped on its own lane, where its destructor may close.
     activity: Option<TailLease>,
     binding: AttemptBinding,
+    /// Whether the attempt knows of this request.
+    noted: bool,
+}
+
+impl RequestHold {
+    /// Let the attempt know of the request, so that its end takes it out of the queue with `cancel`.
+    fn note(&mut self, cancel: impl FnOnce() + Send + 'static) -> QueryResult {
+        let parts = self.parts.as_mut().expect("a request holds its parts until it is placed");
+        parts.binding.attach_pending(cancel).map_err(|refusal| refused(parts.binding.attempt_id(), refusal))?;
+        parts.noted = true;
+        Ok(())
+    }
+
+    fn service(&self) -> QueryResult<Arc<BackendService>> {
+        let parts = self.parts.as_ref().expect("a request holds its parts until it is placed");
+        parts.gpu.generation().published().cloned()
+    }
 }
 
 impl fmt::Debug for RequestHold {
@@ -131,7 +149,9 @@ impl fmt::Debug for RequestHold {
 impl Drop for RequestHold {
     /// A request that came to nothing: its attempt may ask again, and the parts go in their order.
     fn drop(&mut self) {
-        if let Some(parts) = self.parts.take() {
+        if let Some(parts) = self.parts.take()
+            && parts.noted
+        {
             parts.binding.clear_pending();
         }
     }
@@ -156,11 +176,9 @@ pub(crate) fn try_admit(
     observation: &Arc<ObservationCore>,
     request: QueryAdmissionRequest,
 ) -> QueryResult<Option<QueryHandle>> {
-    let (hold, asked) = acquire(resource, observation, request)?;
-    let service = hold.parts.as_ref().expect("it was just made").gpu.generation().published()?.clone();
-    let binding = hold.parts.as_ref().expect("it was just made").binding.clone();
-    let attempt = binding.attempt_id();
-    binding.attach_pending(|| {}).map_err(|refusal| refused(attempt, refusal))?;
+    let (mut hold, asked) = acquire(resource, observation, request)?;
+    let service = hold.service()?;
+    hold.note(|| {})?;
     match service.admission.try_request(asked, hold)? {
         Some((grant, hold)) => place(grant, hold).map(Some),
         None => Ok(None),
@@ -172,15 +190,12 @@ fn enter(
     observation: &Arc<ObservationCore>,
     request: QueryAdmissionRequest,
 ) -> QueryResult<PendingGrant<RequestHold>> {
-    let (hold, asked) = acquire(resource, observation, request)?;
-    let parts = hold.parts.as_ref().expect("it was just made");
-    let binding = parts.binding.clone();
-    let attempt = binding.attempt_id();
-    let service = parts.gpu.generation().published()?.clone();
+    let (mut hold, asked) = acquire(resource, observation, request)?;
+    let service = hold.service()?;
     let cancel = asked.cancel.clone().unwrap_or_default();
     let asked = GrantRequest { cancel: Some(cancel.clone()), ..asked };
     // A terminal of the attempt ends its waiting.
-    binding.attach_pending(move || cancel.cancel()).map_err(|refusal| refused(attempt, refusal))?;
+    hold.note(move || cancel.cancel())?;
     Ok(service.admission.request(asked, hold))
 }
 
@@ -199,7 +214,7 @@ fn acquire(
         Wait::For(wait) => Some(clock.deadline_in(wait)),
         Wait::Until(deadline) => Some(deadline),
     };
-    let parts = HoldParts { gpu, observation: permit, activity, binding };
+    let parts = HoldParts { gpu, observation: permit, activity, binding, noted: false };
     let asked = GrantRequest { bytes: byte_limit, class, required, devices, deadline, cancel: cancellation };
     Ok((RequestHold { parts: Some(parts) }, asked))
 }
@@ -207,11 +222,11 @@ fn acquire(
 /// Put a granted request on its device.
 fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
     let parts = hold.parts.take().expect("a granted request still holds its permits");
-    let HoldParts { gpu, observation, activity, binding } = parts;
+    let HoldParts { gpu, observation, activity, binding, noted } = parts;
     let queue_wait = grant.queue_wait();
     let unplaced = |gpu: GpuResourcePermit, grant: Grant, activity: Option<TailLease>| {
         drop(grant);
-        RequestHold { parts: Some(HoldParts { gpu, observation, activity, binding: binding.clone() }) }
+        RequestHold { parts: Some(HoldParts { gpu, observation, activity, binding: binding.clone(), noted }) }
     };
     let admitted = match Admitted::install(binding.attempt_id(), gpu, grant) {
         Ok(admitted) => admitted,

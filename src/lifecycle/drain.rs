@@ -31,8 +31,9 @@ impl JournaledResource for DeviceMemoryManager {
     fn close_and_drain_until(&self, deadline: Instant) -> QueryResult {
         while !self.is_idle() {
             if Instant::now() >= deadline {
-                return Err(QueryError::cleanup_deadline(operation::CLOSE)
-                    .with_fact("device_ordinal", self.device_ordinal()));
+                return Err(
+                    QueryError::cleanup_deadline(operation::CLOSE).with_fact("device_ordinal", self.device_ordinal())
+                );
             }
             thread::sleep(PAUSE);
         }

@@ -285,3 +285,10 @@ pub(crate) fn work_error(context: &str, error: &ServerError) -> QueryError {
     let reason = if error.is_device_lost() { "device_lost" } else { "native_failure" };
     native.with_reason(reason)
 }
+
+impl From<ServerError> for QueryError {
+    /// A failure of an attempt's work, for its report.
+    fn from(error: ServerError) -> Self {
+        work_error("the work of an attempt", &error)
+    }
+}

@@ -34,11 +34,13 @@ mod drain;
 pub mod error;
 mod exit;
 pub mod factory;
-#[cfg(any(test, feature = "qualification"))]
+#[cfg(feature = "qualification")]
 pub mod fault;
 pub(crate) mod gate;
 pub mod handle;
 pub mod health;
+#[cfg(any(test, feature = "test-hooks"))]
+pub mod hooks;
 pub mod identity;
 pub mod inventory;
 pub mod io;

@@ -2,5 +2,5 @@
 
 pub(crate) mod executor;
 pub(crate) mod isolation;
-mod lane;
+pub(crate) mod lane;
 pub mod owner;

@@ -56,6 +56,11 @@ fn an_attempt_captures_and_replays_within_its_grant() {
     assert_eq!((device.memory.in_use_bytes, device.lanes_taken, device.streams.checked_out), (0, 0, 0));
     assert_eq!(diagnostics.admission.devices[0].committed_bytes, 0);
     assert!(report.granted_bytes >= 4 * MIB || handle.granted_bytes() == 4 * MIB);
+    let handles = (graph, buffer, context, handle, kernel, scratch, begin);
+    core.close_and_wait(LONG).unwrap();
+    assert!(handles.0.replay().unwrap_err().is_closed());
+    let live = factory.probe(0).unwrap().live();
+    assert_eq!((live.streams, live.memory, live.graphs, live.execs), (0, 0, 0, 0), "only code is kept by a handle");
+    drop(handles);
     close(core, &factory);
-    assert!(graph.replay().unwrap_err().is_closed());
 }

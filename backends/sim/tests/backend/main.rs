@@ -3,4 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod attempts;
+mod closing;
+mod construct;
+mod faults;
+mod placement;
 mod rig;

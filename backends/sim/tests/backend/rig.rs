@@ -1,6 +1,6 @@
 //! What the tests build and run over: simulators with small shares, and one claim at a time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use graphreel::Config;
 use graphreel::lifecycle::config::{
@@ -84,4 +84,16 @@ pub(crate) fn clean(factory: &SimFactory) {
 /// The defaults of the servers.
 pub(crate) fn server() -> Config {
     Config::default()
+}
+
+/// Wait until the claim is free.
+pub(crate) fn claimable() {
+    let until = Instant::now() + Duration::from_secs(5);
+    loop {
+        match graphreel::lifecycle::claim_live_backend(&[usize::MAX - 4]) {
+            Ok(_) => return,
+            Err(error) => assert!(Instant::now() < until, "the claim is still held after 5 s: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
