@@ -1,7 +1,8 @@
 //! The only door to `std::sync` and threads in this crate, so that a model checker can stand in for them.
 //!
 //! Locks here do not poison: a panic in a caller's closure must not turn every later call into a second panic, and each
-//! guarded value is kept consistent by its own code (state moves before the work it brackets).
+//! guarded value is kept consistent by its own code (state moves before the work it brackets). [`PoisonMutex`] is for the
+//! two values of which a cut-off step has to be known.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -78,5 +79,34 @@ impl Condvar {
     /// Wake one waiter.
     pub fn notify_one(&self) {
         self.0.notify_one();
+    }
+}
+
+/// A lock that remembers a panic of its holder, for values whose next step depends on the one that was cut off.
+#[derive(Debug, Default)]
+pub struct PoisonMutex<T>(std::sync::Mutex<T>);
+
+/// A holder of the [`PoisonMutex`] panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poisoned;
+
+impl<T> PoisonMutex<T> {
+    /// A lock around `value`.
+    pub const fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
+    /// Wait for the lock and take it.
+    ///
+    /// # Errors
+    ///
+    /// [`Poisoned`], from the first panic of a holder on.
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
+        self.0.lock().map_err(|_| Poisoned)
+    }
+
+    /// Wait for the lock and take it, whatever happened to earlier holders: for a cleanup, which has to go on.
+    pub fn lock_recovered(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,20 +8,31 @@
 //! | [`inventory`] | what is known about the machine's devices |
 //! | [`capacity`] | what a declaration comes to on a device |
 //! | [`records`] | what a build found and installed |
+//! | [`identity`] | which backend is which |
 
 pub mod bytes;
 pub mod capacity;
 pub mod config;
 pub mod error;
+#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub(crate) mod gate;
+#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub mod identity;
 pub mod inventory;
+#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub(crate) mod journal;
 pub mod records;
+#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub(crate) mod reentrancy;
 pub(crate) mod service;
+pub(crate) mod watched;
 
 pub use bytes::bytes_with_gib;
 pub use capacity::{
     GpuDeviceCapacity, GpuDeviceCapacityProbe, probe_capacity, probe_device_capacity, resolve_capacity,
 };
 pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
+pub use identity::GpuBackendCoreIdentity;
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};

@@ -2,4 +2,4 @@
 
 /// What close releases first: every device of the backend.
 #[derive(Debug, Default)]
-pub struct BackendService {}
+pub(crate) struct BackendService {}

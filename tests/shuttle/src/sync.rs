@@ -60,3 +60,32 @@ impl Condvar {
         self.0.notify_one();
     }
 }
+
+/// A lock as the core's `PoisonMutex`.
+#[derive(Debug, Default)]
+pub struct PoisonMutex<T>(shuttle::sync::Mutex<T>);
+
+/// A holder of the [`PoisonMutex`] panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poisoned;
+
+impl<T> PoisonMutex<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Self(shuttle::sync::Mutex::new(value))
+    }
+
+    /// Wait for the lock and take it, unless a holder panicked.
+    ///
+    /// # Errors
+    ///
+    /// [`Poisoned`], from the first panic of a holder on.
+    pub fn lock(&self) -> Result<MutexGuard<'_, T>, Poisoned> {
+        self.0.lock().map_err(|_| Poisoned)
+    }
+
+    /// Wait for the lock and take it, whatever happened to earlier holders.
+    pub fn lock_recovered(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
