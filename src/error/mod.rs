@@ -222,6 +222,17 @@ pub enum ServerError {
     #[error("{0}")]
     Driver(Arc<DriverError>),
 
+    /// A backend of this process owns its devices exclusively, so nothing opens one beside it.
+    #[error(
+        "{what} cannot be opened: a backend of this process owns the devices {ordinals:?}; close it, use its sessions, or open with `OpenOptions::unleased()`"
+    )]
+    DevicesOwned {
+        /// What was to be opened.
+        what: Arc<str>,
+        /// The ordinals of the live backend.
+        ordinals: Arc<[usize]>,
+    },
+
     /// Several failures that are all true, the most telling first (C-85).
     #[error("{}", SeveralText(errors))]
     Several {

@@ -88,11 +88,12 @@ impl BackendLifecycle {
 
     /// Set the close bit, and wake whoever waits for it. True for the one call that set it (B-145).
     pub(crate) fn close(&self) -> bool {
-        let set = self.0.update(|word| (word & CLOSING == 0).then_some(word | CLOSING)).is_ok();
-        if set {
+        let first = self.0.set(CLOSING) & CLOSING == 0;
+        // In a process that ends, the lock may belong to a thread that is gone, and those that wait do so with a bound.
+        if first && !process::is_ending() {
             self.0.notify();
         }
-        set
+        first
     }
 
     /// Whether the close bit is set.
@@ -127,8 +128,8 @@ impl BackendLifecycle {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let before = self.gate.0.update(|word| Some(word - self.unit)).unwrap_or_else(|word| word);
-        // Nobody waits for an open gate's counts. In a process that ends, the lock may belong to a thread that is gone.
+        let before = self.gate.0.subtract(self.unit);
+        // Nobody waits for an open gate's counts; for an ending process see `close`.
         if before & CLOSING != 0 && !process::is_ending() {
             self.gate.0.notify();
         }

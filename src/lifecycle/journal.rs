@@ -138,3 +138,119 @@ fn poisoned() -> QueryError {
     let error = QueryError::new(QueryErrorCode::Internal, operation::BUILD, message);
     error.with_reason("construction_journal_poisoned")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::{Mutex, thread};
+    use std::time::Duration;
+
+    type Log = Arc<Mutex<Vec<(&'static str, Option<Instant>)>>>;
+
+    /// Writes down each drain, with its deadline, and its drop.
+    #[derive(Debug)]
+    struct Noted {
+        name: &'static str,
+        log: Log,
+        answers: Mutex<Vec<QueryResult>>,
+    }
+
+    impl Noted {
+        fn new(log: &Log, name: &'static str, answers: Vec<QueryResult>) -> Arc<dyn JournaledResource> {
+            Arc::new(Self { name, log: log.clone(), answers: Mutex::new(answers) })
+        }
+    }
+
+    impl JournaledResource for Noted {
+        fn close_and_drain_until(&self, deadline: Instant) -> QueryResult {
+            self.log.lock().push((self.name, Some(deadline)));
+            self.answers.lock().pop().unwrap_or(Ok(()))
+        }
+    }
+
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            self.log.lock().push((self.name, None));
+        }
+    }
+
+    fn late() -> QueryResult {
+        Err(QueryError::cleanup_deadline(operation::CLOSE))
+    }
+
+    fn broken(message: &str) -> QueryResult {
+        Err(QueryError::new(QueryErrorCode::Internal, operation::CLOSE, message))
+    }
+
+    fn poison(journal: &ConstructionResourceJournal) {
+        let holder = journal.clone();
+        let panicked = thread::spawn(move || {
+            let _entries = holder.0.lock();
+            panic!("a step's mistake");
+        });
+        assert!(panicked.join().is_err());
+    }
+
+    /// B-161, B-162, B-65: entries stay in the order of their creation, and are drained in the reverse under one deadline.
+    #[test]
+    fn entries_are_drained_from_the_last_to_the_first() {
+        let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
+        journal.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap();
+        journal.record_stream_pool(Noted::new(&log, "streams", vec![late()])).unwrap();
+        journal.record_device_context(Noted::new(&log, "context", vec![])).unwrap();
+        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        journal.record_startup_records(Arc::from([])).unwrap();
+        let labels = ["memory_manager", "stream_pool", "device_context", "execution_pool", "startup_records"];
+        assert_eq!(journal.labels(), labels);
+        let deadline = Instant::now() + Duration::from_secs(1);
+        assert!(journal.close_and_drain_until(deadline).unwrap_err().is_cleanup_deadline_elapsed());
+        let walk = ["workers", "context", "streams", "memory"].map(|name| (name, Some(deadline)));
+        assert_eq!(*log.lock(), walk);
+        journal.close_and_drain_until(deadline).expect("B-164: it is asked again");
+        assert_eq!((log.lock().len(), journal.labels().len()), (8, 5), "nothing is removed");
+    }
+
+    /// XB-10, B-163.
+    #[test]
+    fn a_slow_drain_cannot_hide_a_broken_one() {
+        for answers in [[late(), broken("first"), Ok(()), broken("second")], [broken("first"), late(), late(), Ok(())]]
+        {
+            let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
+            for answer in answers.into_iter().rev() {
+                journal.record_stream_pool(Noted::new(&log, "streams", vec![answer])).unwrap();
+            }
+            let error = journal.close_and_drain_until(Instant::now()).unwrap_err();
+            assert_eq!((error.message(), error.is_cleanup_deadline_elapsed()), ("first", false));
+            assert_eq!(log.lock().len(), 4, "all were visited");
+        }
+    }
+
+    /// B-165.
+    #[test]
+    fn a_poisoned_journal_records_nothing_more_and_is_drained_all_the_same() {
+        let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
+        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        poison(&journal);
+        let error = journal.record_stream_pool(Noted::new(&log, "streams", vec![])).unwrap_err();
+        assert_eq!((error.code(), error.reason()), (QueryErrorCode::Internal, Some("construction_journal_poisoned")));
+        log.lock().clear();
+        journal.close_and_drain_until(Instant::now()).unwrap();
+        assert_eq!((log.lock().len(), journal.labels()), (1, vec!["execution_pool"]));
+    }
+
+    /// B-161: the release goes from the last to the first too, once, and a view keeps nothing alive.
+    #[test]
+    fn a_release_lets_go_of_all_entries_and_a_view_of_none() {
+        let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
+        journal.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap();
+        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        let (shared, view) = (journal.clone(), journal.downgrade());
+        assert_eq!(view.upgrade().unwrap().labels().len(), 2);
+        journal.release();
+        assert_eq!(*log.lock(), [("workers", None), ("memory", None)]);
+        let refused = shared.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap_err();
+        assert_eq!(refused.reason(), Some("backend_closing"), "what comes later would be drained by nobody");
+        drop((journal, shared));
+        assert!(view.upgrade().is_none());
+    }
+}

@@ -29,6 +29,19 @@ impl WatchedWord {
         self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change)
     }
 
+    /// Set `bits`; the word before. Wakes nobody, as the next two.
+    pub(crate) fn set(&self, bits: u64) -> u64 {
+        self.word.fetch_or(bits, Ordering::AcqRel)
+    }
+
+    pub(crate) fn clear(&self, bits: u64) -> u64 {
+        self.word.fetch_and(!bits, Ordering::AcqRel)
+    }
+
+    pub(crate) fn subtract(&self, count: u64) -> u64 {
+        self.word.fetch_sub(count, Ordering::AcqRel)
+    }
+
     /// Wake all who wait, to look at the word again.
     pub(crate) fn notify(&self) {
         drop(self.asleep.lock());
