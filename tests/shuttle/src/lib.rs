@@ -14,7 +14,6 @@ pub mod lifecycle {
     pub use graphreel::lifecycle::{error, records};
 
     #[path = "../../../../src/lifecycle/gate.rs"]
-    #[expect(dead_code, reason = "the models use a part of it")]
     pub mod gate;
     #[path = "../../../../src/lifecycle/journal.rs"]
     #[expect(dead_code, reason = "the models use a part of it")]
