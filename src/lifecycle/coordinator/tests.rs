@@ -131,7 +131,7 @@ fn the_claim_is_kept_until_the_drain_is_done_and_is_free_when_the_wait_returns()
     drop(claim_live_backend(&ordinals).unwrap());
 }
 
-/// TB-19, B-78, B-81, B-150.
+/// TB-19, B-78, B-81, B-150, QB-9.
 #[test]
 fn the_last_handle_closes_and_a_slow_drain_is_counted() {
     let _alone = one_claiming_test();
@@ -159,7 +159,7 @@ fn the_last_handle_closes_and_a_slow_drain_is_counted() {
     drop(claim_live_backend(&ordinals).unwrap());
 }
 
-/// B-147, B-148, B-153: the devices do not wait for the observers.
+/// B-147, B-148, B-153, B-160: the devices do not wait for the observers.
 #[test]
 fn the_two_scopes_become_quiescent_on_their_own() {
     let Parts { core, lifecycle, coordinator } =
@@ -215,7 +215,7 @@ fn nothing_is_released_behind_another_holders_back() {
     assert!(quiescent(&coordinator.wait(LONG).unwrap()));
 }
 
-/// XB-18, B-154.
+/// XB-18, B-154, QB-10.
 #[test]
 fn a_timeout_that_fits_no_deadline_closes_and_answers_at_once() {
     let Parts { lifecycle, coordinator, .. } = parts(None);
