@@ -62,7 +62,7 @@ impl Backend {
     }
 }
 
-/// Two waiters, a request and a service read meet one close. Whoever waited finds the lease free.
+/// Two waiters, a request, a service read and an onlooker meet one close. Whoever hears of its end finds the lease free.
 pub fn waiters_and_requests() {
     let backend = Arc::new(Backend::new(0, false));
     let waiters: Vec<_> = (0..2)
@@ -87,7 +87,17 @@ pub fn waiters_and_requests() {
     });
     let read = with_service(&core, &backend.lifecycle, |_| !backend.is_free());
     assert!(read.unwrap_or_else(|_| backend.lifecycle.is_closing()));
-    for thread in waiters.into_iter().chain([request]) {
+    let onlooker = thread::spawn({
+        let backend = backend.clone();
+        move || {
+            for _ in 0..3 {
+                let now = backend.coordinator.snapshot();
+                assert!(!now.gpu_resource_quiescent || backend.is_free(), "quiescent before the lease is free");
+                thread::yield_now();
+            }
+        }
+    });
+    for thread in waiters.into_iter().chain([request, onlooker]) {
         thread.join().expect("a thread of the model");
     }
     let now = backend.coordinator.snapshot();
