@@ -27,9 +27,9 @@ use progress::{Progress, Settled};
 #[derive(Clone)]
 pub(crate) struct CloseCoordinator(Arc<Handle>);
 
-/// A coordinator that is not kept alive, for exit handlers (B-191).
+/// For exit handlers: it keeps nothing alive, and reaches the cleanup also when every coordinator is gone (B-191).
 #[derive(Clone, Debug)]
-pub(crate) struct WeakCloseCoordinator(Weak<Handle>);
+pub(crate) struct WeakCloseCoordinator(Weak<Progress>);
 
 struct Handle {
     progress: Arc<Progress>,
@@ -116,7 +116,7 @@ impl CloseCoordinator {
     }
 
     pub(crate) fn downgrade(&self) -> WeakCloseCoordinator {
-        WeakCloseCoordinator(Arc::downgrade(&self.0))
+        WeakCloseCoordinator(Arc::downgrade(&self.0.progress))
     }
 
     /// Wait outside of the check for observation callbacks; also until `given_up` is set and the progress notified.
@@ -136,9 +136,11 @@ impl CloseCoordinator {
 }
 
 impl WeakCloseCoordinator {
-    /// The coordinator, while someone keeps it.
-    pub(crate) fn upgrade(&self) -> Option<CloseCoordinator> {
-        self.0.upgrade().map(CloseCoordinator)
+    /// As [`CloseCoordinator::detach_for_exit`]; nothing, once the cleanup's thread has ended.
+    pub(crate) fn detach_for_exit(&self) {
+        if let Some(progress) = self.0.upgrade() {
+            progress.detach();
+        }
     }
 }
 

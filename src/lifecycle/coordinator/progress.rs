@@ -1,6 +1,7 @@
 //! How far a close is: facts that only ever become true, in one word that its waiters sleep on, so that a look at it never
 //! blocks (B-159).
 
+use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
 use crate::lifecycle::gate::BackendLifecycle;
@@ -123,9 +124,13 @@ impl Progress {
     }
 
     pub(super) fn publish_failed_closed(&self, cause: String) {
-        tracing::error!(%cause, "the cleanup of a backend failed; its devices stay claimed until the process ends");
         let _ = self.cause.set(cause);
         self.publish(FAILED_CLOSED);
+        let cause = self.cause();
+        // The subscriber is the caller's own code, and this thread has more to publish.
+        let _ = catch_unwind(|| {
+            tracing::error!(%cause, "the cleanup of a backend failed; its devices stay claimed until the process ends");
+        });
     }
 
     fn publish(&self, fact: u64) {

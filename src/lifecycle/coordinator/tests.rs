@@ -44,6 +44,12 @@ impl Pool {
         });
         pool
     }
+
+    fn wait_for_a_drain(&self) {
+        while self.drains.load(Ordering::SeqCst) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 impl JournaledResource for Pool {
@@ -279,14 +285,14 @@ fn the_cleanups_own_thread_never_waits_for_itself() {
     let Parts { core, lifecycle, coordinator } = unleased(resource.clone());
     drop(core);
     *resource.coordinator.lock() = Some(coordinator.clone());
-    let (waited, weak) = (resource.waited.clone(), coordinator.downgrade());
+    let (waited, handle) = (resource.waited.clone(), Arc::downgrade(&coordinator.0));
     drop(resource);
     coordinator.signal();
     assert!(is_set_in(&waited, LONG));
     let progress = coordinator.0.progress.clone();
     drop(coordinator);
     assert!(matches!(progress.wait(Instant::now() + LONG, &AtomicBool::new(false)), Settled::Quiescent));
-    assert!(weak.upgrade().is_none(), "the cleanup dropped the last one");
+    assert!(handle.upgrade().is_none(), "the cleanup dropped the last one");
     assert!(lifecycle.is_closing());
 }
 
@@ -338,12 +344,10 @@ fn an_exit_stops_the_cleanup_between_two_steps() {
     let pool = Pool::blocked();
     let Parts { coordinator, lifecycle, .. } = unleased(pool.clone());
     coordinator.signal();
-    while pool.drains.load(Ordering::SeqCst) == 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    pool.wait_for_a_drain();
     let begin = Instant::now();
     coordinator.detach_for_exit();
-    coordinator.downgrade().upgrade().unwrap().detach_for_exit();
+    coordinator.detach_for_exit();
     assert!(begin.elapsed() < LONG);
     let drains = pool.drains.load(Ordering::SeqCst);
     pool.gate.set();
@@ -356,6 +360,54 @@ fn an_exit_stops_the_cleanup_between_two_steps() {
     assert_eq!(pool.drains.load(Ordering::SeqCst), drains);
     assert_eq!(Arc::strong_count(&pool), 2, "the journal's handle leaked");
     assert!(!coordinator.snapshot().gpu_resource_quiescent && lifecycle.is_closing());
+}
+
+/// B-191: also when every coordinator is gone, and only the cleanup's thread is left.
+#[test]
+fn an_exit_reaches_a_cleanup_that_nobody_waits_for() {
+    let pool = Pool::blocked();
+    let Parts { coordinator, .. } = unleased(pool.clone());
+    let (exit, progress) = (coordinator.downgrade(), Arc::downgrade(&coordinator.0.progress));
+    drop(coordinator);
+    pool.wait_for_a_drain();
+    exit.detach_for_exit();
+    let drains = pool.drains.load(Ordering::SeqCst);
+    pool.gate.set();
+    let deadline = Instant::now() + LONG;
+    while progress.strong_count() > 0 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!((progress.strong_count(), pool.drains.load(Ordering::SeqCst)), (0, drains), "the thread ended there");
+    exit.detach_for_exit();
+}
+
+/// XB-13: many requests meet a close; each is served or refused, and nothing is left.
+#[test]
+fn a_storm_of_requests_leaves_nothing_behind() {
+    for _ in 0..16 {
+        let generation = generation(LiveBackendLease::unleased(&[0]).unwrap(), None);
+        generation.publish_service(Arc::default()).unwrap();
+        let Parts { core, lifecycle, coordinator } = parts(Some(generation));
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let (core, lifecycle, coordinator) = (Arc::downgrade(&core), lifecycle.clone(), coordinator.clone());
+                thread::spawn(move || {
+                    while with_service(&core, &lifecycle, |_| {
+                        assert!(!coordinator.snapshot().gpu_resource_quiescent);
+                    })
+                    .is_ok()
+                    {}
+                    assert!(lifecycle.is_closing());
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(2));
+        let closed = coordinator.wait(LONG).unwrap();
+        assert!(quiescent(&closed));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let now = coordinator.snapshot();
+        assert_eq!((now.active_gpu_permits, now.active_observation_permits), (0, 0));
+    }
 }
 
 /// K-7, B-4: the system gave no thread.
