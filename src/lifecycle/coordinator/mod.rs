@@ -16,7 +16,7 @@ use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation
 use crate::lifecycle::gate::BackendLifecycle;
 use crate::lifecycle::reentrancy::refuse_reentrant_close;
 use crate::lifecycle::resource::ResourceCore;
-use crate::process;
+use crate::process::{self, AtExit};
 use crate::sync::atomic::AtomicBool;
 use crate::sync::{Arc, Mutex, Weak, thread};
 
@@ -26,10 +26,6 @@ use progress::{Progress, Settled};
 /// The close of one backend. A clone is the same close.
 #[derive(Clone)]
 pub(crate) struct CloseCoordinator(Arc<Handle>);
-
-/// For exit handlers: it keeps nothing alive, and reaches the cleanup also when every coordinator is gone (B-191).
-#[derive(Clone, Debug)]
-pub(crate) struct WeakCloseCoordinator(Weak<Progress>);
 
 struct Handle {
     progress: Arc<Progress>,
@@ -115,8 +111,10 @@ impl CloseCoordinator {
         self.0.progress.detach();
     }
 
-    pub(crate) fn downgrade(&self) -> WeakCloseCoordinator {
-        WeakCloseCoordinator(Arc::downgrade(&self.0.progress))
+    /// The same for the handler of an exit, which asks until no step runs. It keeps nothing alive, and reaches the cleanup
+    /// also when every coordinator is gone (B-191).
+    pub(crate) fn exit_hook(&self) -> Weak<dyn AtExit> {
+        process::weak_hook(&self.0.progress)
     }
 
     /// Wait outside of the check for observation callbacks; also until `given_up` is set and the progress notified.
@@ -131,15 +129,6 @@ impl CloseCoordinator {
             }
             Settled::FailedClosed => Err(failed_closed(self.0.progress.cause())),
             Settled::Not => Err(timed_out(self.snapshot())),
-        }
-    }
-}
-
-impl WeakCloseCoordinator {
-    /// As [`CloseCoordinator::detach_for_exit`]; nothing, once the cleanup's thread has ended.
-    pub(crate) fn detach_for_exit(&self) {
-        if let Some(progress) = self.0.upgrade() {
-            progress.detach();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::lifecycle::gate::BackendLifecycle;
 use crate::lifecycle::watched::WatchedWord;
-use crate::process;
+use crate::process::{self, AtExit};
 use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::thread;
@@ -166,13 +166,20 @@ impl Progress {
 
     /// No step begins from here on; wait for the one that runs, for a bounded time.
     pub(super) fn detach(&self) {
-        if self.word.set(DETACHED) & DETACHED != 0 {
-            return;
-        }
-        self.word.notify();
-        if !self.is_own_thread() {
+        if !self.stand_still() {
             let _ = self.word.wait(Some(Instant::now() + EXIT_WAIT), |word| word & STEPPING == 0);
         }
+    }
+}
+
+impl AtExit for Progress {
+    /// An exit that was called in a step of the cleanup does not wait for that step.
+    fn stand_still(&self) -> bool {
+        let before = self.word.set(DETACHED);
+        if before & DETACHED == 0 {
+            self.word.notify();
+        }
+        before & STEPPING == 0 || self.is_own_thread()
     }
 }
 

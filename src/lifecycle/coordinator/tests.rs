@@ -367,10 +367,12 @@ fn an_exit_stops_the_cleanup_between_two_steps() {
 fn an_exit_reaches_a_cleanup_that_nobody_waits_for() {
     let pool = Pool::blocked();
     let Parts { coordinator, .. } = unleased(pool.clone());
-    let (exit, progress) = (coordinator.downgrade(), Arc::downgrade(&coordinator.0.progress));
+    let (exit, progress) = (coordinator.exit_hook(), Arc::downgrade(&coordinator.0.progress));
     drop(coordinator);
     pool.wait_for_a_drain();
-    exit.detach_for_exit();
+    while !exit.upgrade().is_none_or(|exit| exit.stand_still()) {
+        thread::sleep(Duration::from_millis(1));
+    }
     let drains = pool.drains.load(Ordering::SeqCst);
     pool.gate.set();
     let deadline = Instant::now() + LONG;
@@ -378,7 +380,7 @@ fn an_exit_reaches_a_cleanup_that_nobody_waits_for() {
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!((progress.strong_count(), pool.drains.load(Ordering::SeqCst)), (0, drains), "the thread ended there");
-    exit.detach_for_exit();
+    assert!(exit.upgrade().is_none(), "nothing is left to stop");
 }
 
 /// XB-13: many requests meet a close; each is served or refused, and nothing is left.
