@@ -17,6 +17,7 @@ use crate::lifecycle::tracker::PublicHandleTracker;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 mod async_wait;
+mod exit;
 mod fail_closed;
 
 const LONG: Duration = Duration::from_secs(5);
