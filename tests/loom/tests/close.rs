@@ -56,6 +56,12 @@ fn a_sleeper_is_woken() {
     explore(close_model::a_sleeper_is_woken);
 }
 
+/// B-88.
+#[test]
+fn a_sleeper_on_an_open_gate_is_woken() {
+    explore(close_model::a_sleeper_on_an_open_gate_is_woken);
+}
+
 /// B-80, XB-12.
 #[test]
 fn the_last_of_several_handles_acts_once() {

@@ -117,6 +117,21 @@ pub fn a_sleeper_is_woken() {
     assert!(sleeper.join().expect("the sleeper"));
 }
 
+/// The last of two permits wakes a thread that sleeps on an open gate.
+pub fn a_sleeper_on_an_open_gate_is_woken() {
+    let lifecycle = BackendLifecycle::new();
+    let permits = [lifecycle.try_begin_observation(), lifecycle.try_begin_observation()];
+    let [first, second] = permits.map(|permit| permit.expect("it is open"));
+    let other = thread::spawn(move || drop(first));
+    let sleeper = thread::spawn({
+        let lifecycle = lifecycle.clone();
+        move || lifecycle.wait_observation_idle(None)
+    });
+    drop(second);
+    assert!(sleeper.join().expect("the sleeper"));
+    other.join().expect("the other holder");
+}
+
 /// Two threads clone and drop a handle each, and drop their own; the action runs once, after the last.
 pub fn handles_of_two_threads() {
     let runs = Arc::new(AtomicUsize::new(0));
