@@ -111,14 +111,14 @@ impl BackendLifecycle {
         self.wait(deadline, |now| now.closing)
     }
 
-    /// Wait until the close bit is set and no GPU permit is held.
+    /// Wait until no GPU permit is held. On a closed gate that lasts.
     pub(crate) fn wait_gpu_idle(&self, deadline: Option<Instant>) -> bool {
-        self.wait(deadline, |now| now.closing && now.active_gpu_permits == 0)
+        self.wait(deadline, |now| now.active_gpu_permits == 0)
     }
 
-    /// Wait until the close bit is set and no observation permit is held.
+    /// Wait until no observation permit is held. On a closed gate that lasts.
     pub(crate) fn wait_observation_idle(&self, deadline: Option<Instant>) -> bool {
-        self.wait(deadline, |now| now.closing && now.active_observation_permits == 0)
+        self.wait(deadline, |now| now.active_observation_permits == 0)
     }
 
     fn wait(&self, deadline: Option<Instant>, settled: impl Fn(LifecycleSnapshot) -> bool) -> bool {
@@ -128,9 +128,10 @@ impl BackendLifecycle {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let before = self.gate.0.subtract(self.unit);
-        // Nobody waits for an open gate's counts; for an ending process see `close`.
-        if before & CLOSING != 0 && !process::is_ending() {
+        let now = LifecycleSnapshot::of(self.gate.0.subtract(self.unit) - self.unit);
+        let left = if self.unit == GPU { now.active_gpu_permits } else { now.active_observation_permits };
+        // Nobody waits for a count but for its zero; for an ending process see `close`.
+        if left == 0 && !process::is_ending() {
             self.gate.0.notify();
         }
     }
@@ -192,17 +193,18 @@ mod tests {
         assert_eq!(counts(&gate), (true, 0, 0));
     }
 
-    /// B-88: an open gate is never idle, whatever its counts; a closed one is when its own count is zero.
+    /// B-88: each scope is idle when its own count is zero, and closing is not needed for it.
     #[test]
-    fn a_scope_is_idle_when_closed_and_empty() {
+    fn a_scope_is_idle_when_it_is_empty() {
         let past = Some(Instant::now());
         let gate = BackendLifecycle::new();
-        assert!(!gate.wait_closing(past) && !gate.wait_gpu_idle(past) && !gate.wait_observation_idle(past));
+        assert!(!gate.wait_closing(past) && gate.wait_gpu_idle(past) && gate.wait_observation_idle(past));
         let (gpu, observation) = (gate.try_begin_gpu_resource().unwrap(), gate.try_begin_observation().unwrap());
-        gate.close();
-        assert!(gate.wait_closing(past) && !gate.wait_gpu_idle(past) && !gate.wait_observation_idle(past));
+        assert!(!gate.wait_gpu_idle(past) && !gate.wait_observation_idle(past));
         drop(gpu);
         assert!(gate.wait_gpu_idle(past) && !gate.wait_observation_idle(past));
+        gate.close();
+        assert!(gate.wait_closing(past) && !gate.wait_observation_idle(past));
         drop(observation);
         assert!(gate.wait_observation_idle(past));
     }
@@ -211,6 +213,14 @@ mod tests {
     #[test]
     fn a_close_and_a_last_permit_wake_waiters() {
         let gate = BackendLifecycle::new();
+        let observation = gate.try_begin_observation().unwrap();
+        let early = thread::spawn({
+            let gate = gate.clone();
+            move || gate.wait_observation_idle(None)
+        });
+        thread::sleep(Duration::from_millis(20));
+        drop(observation);
+        assert!(early.join().unwrap(), "also before the close");
         let permit = gate.try_begin_gpu_resource().unwrap();
         let waiter = thread::spawn({
             let gate = gate.clone();

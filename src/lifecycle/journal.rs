@@ -164,7 +164,7 @@ mod tests {
     }
 
     impl Noted {
-        fn new(log: &Log, name: &'static str, answers: Vec<QueryResult>) -> Arc<dyn JournaledResource> {
+        fn shared(log: &Log, name: &'static str, answers: Vec<QueryResult>) -> Arc<dyn JournaledResource> {
             Arc::new(Self { name, log: log.clone(), answers: Mutex::new(answers) })
         }
     }
@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn entries_are_drained_from_the_last_to_the_first() {
         let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
-        journal.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap();
-        journal.record_stream_pool(Noted::new(&log, "streams", vec![late()])).unwrap();
-        journal.record_device_context(Noted::new(&log, "context", vec![])).unwrap();
-        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        journal.record_memory_manager(Noted::shared(&log, "memory", vec![])).unwrap();
+        journal.record_stream_pool(Noted::shared(&log, "streams", vec![late()])).unwrap();
+        journal.record_device_context(Noted::shared(&log, "context", vec![])).unwrap();
+        journal.record_execution_pool(Noted::shared(&log, "workers", vec![])).unwrap();
         journal.record_startup_records(Arc::from([])).unwrap();
         let labels = ["memory_manager", "stream_pool", "device_context", "execution_pool", "startup_records"];
         assert_eq!(journal.labels(), labels);
@@ -225,7 +225,7 @@ mod tests {
         {
             let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
             for answer in answers.into_iter().rev() {
-                journal.record_stream_pool(Noted::new(&log, "streams", vec![answer])).unwrap();
+                journal.record_stream_pool(Noted::shared(&log, "streams", vec![answer])).unwrap();
             }
             let error = journal.close_and_drain_until(Instant::now()).unwrap_err();
             assert_eq!((error.message(), error.is_cleanup_deadline_elapsed()), ("first", false));
@@ -237,9 +237,9 @@ mod tests {
     #[test]
     fn a_poisoned_journal_records_nothing_more_and_is_drained_all_the_same() {
         let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
-        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        journal.record_execution_pool(Noted::shared(&log, "workers", vec![])).unwrap();
         poison(&journal);
-        let error = journal.record_stream_pool(Noted::new(&log, "streams", vec![])).unwrap_err();
+        let error = journal.record_stream_pool(Noted::shared(&log, "streams", vec![])).unwrap_err();
         assert_eq!((error.code(), error.reason()), (QueryErrorCode::Internal, Some("construction_journal_poisoned")));
         log.lock().clear();
         journal.close_and_drain_until(Instant::now()).unwrap();
@@ -250,13 +250,13 @@ mod tests {
     #[test]
     fn a_release_lets_go_of_all_entries_and_a_view_of_none() {
         let (journal, log) = (ConstructionResourceJournal::default(), Log::default());
-        journal.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap();
-        journal.record_execution_pool(Noted::new(&log, "workers", vec![])).unwrap();
+        journal.record_memory_manager(Noted::shared(&log, "memory", vec![])).unwrap();
+        journal.record_execution_pool(Noted::shared(&log, "workers", vec![])).unwrap();
         let (shared, view) = (journal.clone(), journal.downgrade());
         assert_eq!(view.upgrade().unwrap().labels().len(), 2);
         journal.release();
         assert_eq!(*log.lock(), [("workers", None), ("memory", None)]);
-        let refused = shared.record_memory_manager(Noted::new(&log, "memory", vec![])).unwrap_err();
+        let refused = shared.record_memory_manager(Noted::shared(&log, "memory", vec![])).unwrap_err();
         assert_eq!(refused.reason(), Some("backend_closing"), "what comes later would be drained by nobody");
         drop((journal, shared));
         assert!(view.upgrade().is_none());

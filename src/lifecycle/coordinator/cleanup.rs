@@ -55,8 +55,7 @@ fn clean(core: &ResourceCore, progress: &Progress) -> Result<(), Stop> {
     drain(progress, &journal)?;
     if let Some(service) = ManuallyDrop::into_inner(service) {
         let service = sole(progress, service)?;
-        let _step = progress.begin_step()?;
-        drop(ManuallyDrop::into_inner(service));
+        release(progress, service)?;
     }
     let step = progress.begin_step()?;
     journal.release();
@@ -109,6 +108,12 @@ fn sole<T>(progress: &Progress, shared: Arc<T>) -> Result<ManuallyDrop<T>, Stop>
         drop(progress.begin_step()?);
         thread::sleep(SHARED_SLICE);
     }
+}
+
+fn release<T>(progress: &Progress, held: ManuallyDrop<T>) -> Result<(), Stop> {
+    let _step = progress.begin_step()?;
+    drop(ManuallyDrop::into_inner(held));
+    Ok(())
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

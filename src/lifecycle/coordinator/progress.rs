@@ -1,11 +1,12 @@
 //! How far a close is: facts that only ever become true, in one word that its waiters sleep on, so that a look at it never
 //! blocks (B-159).
 
+use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
 use crate::lifecycle::gate::BackendLifecycle;
 use crate::lifecycle::watched::WatchedWord;
-use crate::process;
+use crate::process::{self, AtExit};
 use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::thread;
@@ -123,9 +124,13 @@ impl Progress {
     }
 
     pub(super) fn publish_failed_closed(&self, cause: String) {
-        tracing::error!(%cause, "the cleanup of a backend failed; its devices stay claimed until the process ends");
         let _ = self.cause.set(cause);
         self.publish(FAILED_CLOSED);
+        let cause = self.cause();
+        // The subscriber is the caller's own code, and this thread has more to publish.
+        let _ = catch_unwind(|| {
+            tracing::error!(%cause, "the cleanup of a backend failed; its devices stay claimed until the process ends");
+        });
     }
 
     fn publish(&self, fact: u64) {
@@ -161,13 +166,20 @@ impl Progress {
 
     /// No step begins from here on; wait for the one that runs, for a bounded time.
     pub(super) fn detach(&self) {
-        if self.word.set(DETACHED) & DETACHED != 0 {
-            return;
-        }
-        self.word.notify();
-        if !self.is_own_thread() {
+        if !self.stand_still() {
             let _ = self.word.wait(Some(Instant::now() + EXIT_WAIT), |word| word & STEPPING == 0);
         }
+    }
+}
+
+impl AtExit for Progress {
+    /// An exit that was called in a step of the cleanup does not wait for that step.
+    fn stand_still(&self) -> bool {
+        let before = self.word.set(DETACHED);
+        if before & DETACHED == 0 {
+            self.word.notify();
+        }
+        before & STEPPING == 0 || self.is_own_thread()
     }
 }
 

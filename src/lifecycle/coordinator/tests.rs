@@ -17,6 +17,7 @@ use crate::lifecycle::tracker::PublicHandleTracker;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 mod async_wait;
+mod exit;
 mod fail_closed;
 
 const LONG: Duration = Duration::from_secs(5);
@@ -43,6 +44,12 @@ impl Pool {
             joined.set();
         });
         pool
+    }
+
+    fn wait_for_a_drain(&self) {
+        while self.drains.load(Ordering::SeqCst) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -131,7 +138,7 @@ fn the_claim_is_kept_until_the_drain_is_done_and_is_free_when_the_wait_returns()
     drop(claim_live_backend(&ordinals).unwrap());
 }
 
-/// TB-19, B-78, B-81, B-150.
+/// TB-19, B-78, B-81, B-150, QB-9.
 #[test]
 fn the_last_handle_closes_and_a_slow_drain_is_counted() {
     let _alone = one_claiming_test();
@@ -159,7 +166,7 @@ fn the_last_handle_closes_and_a_slow_drain_is_counted() {
     drop(claim_live_backend(&ordinals).unwrap());
 }
 
-/// B-147, B-148, B-153: the devices do not wait for the observers.
+/// B-147, B-148, B-153, B-160: the devices do not wait for the observers.
 #[test]
 fn the_two_scopes_become_quiescent_on_their_own() {
     let Parts { core, lifecycle, coordinator } =
@@ -215,7 +222,7 @@ fn nothing_is_released_behind_another_holders_back() {
     assert!(quiescent(&coordinator.wait(LONG).unwrap()));
 }
 
-/// XB-18, B-154.
+/// XB-18, B-154, QB-10.
 #[test]
 fn a_timeout_that_fits_no_deadline_closes_and_answers_at_once() {
     let Parts { lifecycle, coordinator, .. } = parts(None);
@@ -279,14 +286,14 @@ fn the_cleanups_own_thread_never_waits_for_itself() {
     let Parts { core, lifecycle, coordinator } = unleased(resource.clone());
     drop(core);
     *resource.coordinator.lock() = Some(coordinator.clone());
-    let (waited, weak) = (resource.waited.clone(), coordinator.downgrade());
+    let (waited, handle) = (resource.waited.clone(), Arc::downgrade(&coordinator.0));
     drop(resource);
     coordinator.signal();
     assert!(is_set_in(&waited, LONG));
     let progress = coordinator.0.progress.clone();
     drop(coordinator);
     assert!(matches!(progress.wait(Instant::now() + LONG, &AtomicBool::new(false)), Settled::Quiescent));
-    assert!(weak.upgrade().is_none(), "the cleanup dropped the last one");
+    assert!(handle.upgrade().is_none(), "the cleanup dropped the last one");
     assert!(lifecycle.is_closing());
 }
 
@@ -338,12 +345,10 @@ fn an_exit_stops_the_cleanup_between_two_steps() {
     let pool = Pool::blocked();
     let Parts { coordinator, lifecycle, .. } = unleased(pool.clone());
     coordinator.signal();
-    while pool.drains.load(Ordering::SeqCst) == 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
+    pool.wait_for_a_drain();
     let begin = Instant::now();
     coordinator.detach_for_exit();
-    coordinator.downgrade().upgrade().unwrap().detach_for_exit();
+    coordinator.detach_for_exit();
     assert!(begin.elapsed() < LONG);
     let drains = pool.drains.load(Ordering::SeqCst);
     pool.gate.set();
@@ -356,6 +361,56 @@ fn an_exit_stops_the_cleanup_between_two_steps() {
     assert_eq!(pool.drains.load(Ordering::SeqCst), drains);
     assert_eq!(Arc::strong_count(&pool), 2, "the journal's handle leaked");
     assert!(!coordinator.snapshot().gpu_resource_quiescent && lifecycle.is_closing());
+}
+
+/// B-191: also when every coordinator is gone, and only the cleanup's thread is left.
+#[test]
+fn an_exit_reaches_a_cleanup_that_nobody_waits_for() {
+    let pool = Pool::blocked();
+    let Parts { coordinator, .. } = unleased(pool.clone());
+    let (exit, progress) = (coordinator.exit_hook(), Arc::downgrade(&coordinator.0.progress));
+    drop(coordinator);
+    pool.wait_for_a_drain();
+    while !exit.upgrade().is_none_or(|exit| exit.stand_still()) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let drains = pool.drains.load(Ordering::SeqCst);
+    pool.gate.set();
+    let deadline = Instant::now() + LONG;
+    while progress.strong_count() > 0 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!((progress.strong_count(), pool.drains.load(Ordering::SeqCst)), (0, drains), "the thread ended there");
+    assert!(exit.upgrade().is_none(), "nothing is left to stop");
+}
+
+/// XB-13: many requests meet a close; each is served or refused, and nothing is left.
+#[test]
+fn a_storm_of_requests_leaves_nothing_behind() {
+    for _ in 0..16 {
+        let generation = generation(LiveBackendLease::unleased(&[0]).unwrap(), None);
+        generation.publish_service(Arc::default()).unwrap();
+        let Parts { core, lifecycle, coordinator } = parts(Some(generation));
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let (core, lifecycle, coordinator) = (Arc::downgrade(&core), lifecycle.clone(), coordinator.clone());
+                thread::spawn(move || {
+                    while with_service(&core, &lifecycle, |_| {
+                        assert!(!coordinator.snapshot().gpu_resource_quiescent);
+                    })
+                    .is_ok()
+                    {}
+                    assert!(lifecycle.is_closing());
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(2));
+        let closed = coordinator.wait(LONG).unwrap();
+        assert!(quiescent(&closed));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let now = coordinator.snapshot();
+        assert_eq!((now.active_gpu_permits, now.active_observation_permits), (0, 0));
+    }
 }
 
 /// K-7, B-4: the system gave no thread.

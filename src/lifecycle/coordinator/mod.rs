@@ -27,21 +27,10 @@ use progress::{Progress, Settled};
 #[derive(Clone)]
 pub(crate) struct CloseCoordinator(Arc<Handle>);
 
-/// A coordinator that is not kept alive, for exit handlers (B-191).
-#[derive(Clone, Debug)]
-pub(crate) struct WeakCloseCoordinator(Weak<Handle>);
-
 struct Handle {
     progress: Arc<Progress>,
     /// The cleanup's thread until a waiter has joined it.
     thread: Mutex<Option<thread::JoinHandle<()>>>,
-}
-
-impl AtExit for Handle {
-    fn stand_still(&self) -> bool {
-        self.progress.detach();
-        true
-    }
 }
 
 impl CloseCoordinator {
@@ -122,13 +111,10 @@ impl CloseCoordinator {
         self.0.progress.detach();
     }
 
-    /// What stops the cleanup when the process exits; kept by the coordinator (B-190).
+    /// The same for the handler of an exit, which asks until no step runs. It keeps nothing alive, and reaches the cleanup
+    /// also when every coordinator is gone (B-191).
     pub(crate) fn exit_hook(&self) -> Weak<dyn AtExit> {
-        process::weak_hook(&self.0)
-    }
-
-    pub(crate) fn downgrade(&self) -> WeakCloseCoordinator {
-        WeakCloseCoordinator(Arc::downgrade(&self.0))
+        process::weak_hook(&self.0.progress)
     }
 
     /// Wait outside of the check for observation callbacks; also until `given_up` is set and the progress notified.
@@ -144,13 +130,6 @@ impl CloseCoordinator {
             Settled::FailedClosed => Err(failed_closed(self.0.progress.cause())),
             Settled::Not => Err(timed_out(self.snapshot())),
         }
-    }
-}
-
-impl WeakCloseCoordinator {
-    /// The coordinator, while someone keeps it.
-    pub(crate) fn upgrade(&self) -> Option<CloseCoordinator> {
-        self.0.upgrade().map(CloseCoordinator)
     }
 }
 
