@@ -71,6 +71,11 @@ impl Clock {
         Self(Arc::new(Source::Manual(Mutex::new(Manual::default()))))
     }
 
+    /// Whether it is moved by [`Clock::advance`] alone.
+    pub fn is_manual(&self) -> bool {
+        matches!(*self.0, Source::Manual(_))
+    }
+
     /// The time now.
     pub fn now(&self) -> Tick {
         match &*self.0 {

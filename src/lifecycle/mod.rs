@@ -7,8 +7,11 @@
 //! | [`config`] | what a deployment declares, and every rule on it |
 //! | [`inventory`] | what is known about the machine's devices |
 //! | [`capacity`] | what a declaration comes to on a device |
+//! | [`admission`] | who gets room on which device, and who waits |
 //! | [`records`] | what a build found and installed |
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
+pub(crate) mod admission;
 pub mod bytes;
 pub mod capacity;
 pub mod config;
@@ -17,6 +20,9 @@ pub mod inventory;
 pub mod records;
 pub(crate) mod service;
 
+pub use admission::{
+    AdmissionClass, AdmissionCounters, AdmissionSnapshot, CancellationToken, DeviceAdmissionSnapshot, DeviceClosure,
+};
 pub use bytes::bytes_with_gib;
 pub use capacity::{
     GpuDeviceCapacity, GpuDeviceCapacityProbe, probe_capacity, probe_device_capacity, resolve_capacity,
