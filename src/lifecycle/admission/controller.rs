@@ -18,7 +18,7 @@ use crate::lifecycle::config::{BACKEND_METRIC_DEVICE_CAPACITY, QueueBounds};
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::sync::{Arc, Condvar, Mutex};
 
-/// The admission of one backend. `P` is what a request holds from before it queues until its outcome: its permits.
+/// The admission of one backend. `P` is what a request holds from before it queues until its outcome: its permits (B-98).
 pub(crate) struct AdmissionController<P: Send + 'static> {
     hub: Arc<Hub<P>>,
     timer: Timer,
@@ -93,7 +93,8 @@ impl<P: Send + 'static> AdmissionController<P> {
     }
 
     /// Refuse all that wait and all that come, end the timer and wait for its end, at most until `until`. False when it had
-    /// not ended by then, or when this is the timer's own thread.
+    /// not ended by then, or when this is the timer's own thread. A close comes here last: requests that wait hold its
+    /// scope open until their own deadlines (B-114, QB-6).
     pub(crate) fn shutdown(&self, until: Instant) -> bool {
         self.hub.end();
         self.timer.join(&self.hub, until)
@@ -261,7 +262,7 @@ impl<P: Send + 'static> Hub<P> {
                 (outcome, Ok((Grant::new(self.clone(), placement, queue_wait), payload)))
             }
             Decision::Refused { waiting: Waiting { payload, outcome }, refusal, .. } => {
-                // Before anybody hears of it, and also if nobody ever asks (B-102).
+                // Before anybody hears of it, and also if nobody ever asks (B-98).
                 guarded("dropping what a request held", || drop(payload));
                 (outcome, Err(refusal.into_error()))
             }

@@ -1,4 +1,4 @@
-//! A grant: one device's bytes and slots, held until it is dropped, and given back exactly once (B-104, B-110).
+//! A grant: one device's bytes and slots, held until it is dropped, and given back exactly once (B-110).
 
 use std::fmt;
 use std::time::Duration;

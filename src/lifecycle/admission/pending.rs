@@ -86,7 +86,7 @@ impl<P: Send + 'static> Drop for Queued<P> {
     fn drop(&mut self) {
         match self.outcome.abandon() {
             Abandoned::Open => self.hub.cancel(self.id),
-            // The grant goes before what was left in trust (B-102).
+            // The grant goes before what was left in trust.
             Abandoned::Settled(settled) => drop(settled),
             Abandoned::Over => {}
         }

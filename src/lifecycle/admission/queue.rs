@@ -1,5 +1,5 @@
 //! Those that wait, in the order in which they are served: a line for each class, in which the earlier request is ahead,
-//! and before all of them the line of those that were passed as often as is allowed (B-113).
+//! and before all of them the line of those that were passed as often as is allowed (B-113, QB-7).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

@@ -23,7 +23,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The error of section "Reasons" of docs/BACKEND.md.
+    /// The error that callers branch on (B-99, B-109, B-112).
     pub(super) fn into_error(self) -> QueryError {
         use QueryErrorCode as Code;
         let error =

@@ -50,7 +50,7 @@ fn a_grant_races_with_a_closure() {
     explore(admission::grant_versus_closure);
 }
 
-/// B-200.
+/// QB-6: what ends admission after all others.
 #[test]
 fn a_grant_races_with_the_shutdown() {
     explore(admission::grant_versus_shutdown);

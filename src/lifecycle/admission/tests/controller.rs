@@ -54,7 +54,7 @@ impl Wake for CountedWake {
     }
 }
 
-/// B-110, B-105: placed within the call, with the device's default where the request names no bytes.
+/// B-110: placed within the call, with the device's default where the request names no bytes.
 #[test]
 fn a_request_that_fits_is_placed_within_the_call() {
     let admission = controller(&Clock::manual(), vec![envelope(3, 100, 4)]);
@@ -88,7 +88,7 @@ fn a_future_is_woken_once_when_room_is_given_back() {
     assert_eq!(outcome.unwrap().0.bytes(), 60);
 }
 
-/// XB-14, B-108: a full queue refuses at once and holds nothing.
+/// XB-14, B-98, B-99, B-108: a full queue refuses at once and holds nothing.
 #[test]
 fn a_full_queue_refuses_at_once() {
     let permits = Arc::new(AtomicUsize::new(0));
@@ -298,7 +298,7 @@ fn a_closed_device_is_passed_by_and_waiters_without_another_are_refused() {
     assert_eq!((error.code(), error.fact_value("device_ordinal")), (QueryErrorCode::InvalidConfiguration, Some("7")));
 }
 
-/// B-199, B-200: the timer goes with the shutdown; whoever still waits hears of it, and a dropped controller too ends them.
+/// The timer goes with the shutdown; whoever still waits hears of it, and a dropped controller too ends them.
 #[test]
 fn a_shutdown_ends_the_timer_and_everybodys_wait() {
     for is_dropped in [false, true] {

@@ -35,8 +35,8 @@ fn request(index: u64, token: &CancellationToken) -> GrantRequest {
     GrantRequest {
         bytes: Some([1, 4, 7, 2][index as usize % 4]),
         class: [AdmissionClass::High, AdmissionClass::Normal, AdmissionClass::Low][index as usize % 3],
-        devices: (index % 5 == 0).then(|| [0].into()),
-        deadline: (index % 2 == 0).then(|| Deadline::at(Tick(Duration::from_secs(1 + index % 3)))),
+        devices: index.is_multiple_of(5).then(|| [0].into()),
+        deadline: index.is_multiple_of(2).then(|| Deadline::at(Tick(Duration::from_secs(1 + index % 3)))),
         cancel: Some(token.clone()),
         ..GrantRequest::default()
     }
