@@ -61,14 +61,19 @@ impl<P> Outcome<P> {
 
     /// The outcome if it is there; else `waker` is called once it is.
     pub(super) fn poll(&self, waker: &Waker) -> Option<Settled<P>> {
+        let stage = self.stage.lock();
+        if matches!(&*stage, Stage::Open(Some(known)) if known.will_wake(waker)) {
+            return None;
+        }
+        drop(stage);
+        // A waker's clone and its destructor are the caller's code.
+        let fresh = waker.clone();
         let mut stage = self.stage.lock();
         let replaced = match &mut *stage {
-            Stage::Open(known) if known.as_ref().is_some_and(|known| known.will_wake(waker)) => None,
-            Stage::Open(known) => known.replace(waker.clone()),
+            Stage::Open(known) => known.replace(fresh),
             Stage::Settled(_) | Stage::Over => return take(&mut stage),
         };
         drop(stage);
-        // A waker's destructor is the caller's code.
         drop(replaced);
         None
     }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::clock::{Deadline, Tick};
 use crate::lifecycle::admission::cancel::Registration;
 use crate::lifecycle::admission::controller::Hub;
-use crate::lifecycle::admission::grant::Grant;
+use crate::lifecycle::admission::grant::{Grant, GrantHome};
 use crate::lifecycle::admission::outcome::{Abandoned, Outcome, Settled};
 use crate::lifecycle::error::QueryResult;
-use crate::sync::Arc;
+use crate::sync::{Arc, Weak};
 
 /// A blocking wait looks at its own deadline at least this often, should the timer be gone: after a fork, say.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
@@ -54,6 +54,13 @@ impl<P: Send + 'static> PendingGrant<P> {
         }
     }
 
+    /// A way to withdraw the request from elsewhere; `None` when it was decided as it was handed in.
+    pub(crate) fn canceller(&self) -> Option<Canceller> {
+        let Stage::Queued(queued) = &self.0 else { return None };
+        let home: Arc<dyn GrantHome> = queued.hub.clone();
+        Some(Canceller { home: Arc::downgrade(&home), id: queued.id })
+    }
+
     /// Block until the outcome is there, at most until the request's deadline.
     ///
     /// # Errors
@@ -65,6 +72,28 @@ impl<P: Send + 'static> PendingGrant<P> {
             Stage::Queued(queued) => queued.wait(),
             Stage::Taken => unreachable!("an outcome is taken by the future or by the wait"),
         }
+    }
+}
+
+/// Withdraws one request if it still waits. It keeps nothing alive.
+#[derive(Clone)]
+pub(crate) struct Canceller {
+    home: Weak<dyn GrantHome>,
+    id: u64,
+}
+
+impl Canceller {
+    /// The request is refused as cancelled; one that has its outcome keeps it.
+    pub(crate) fn cancel(&self) {
+        if let Some(home) = self.home.upgrade() {
+            home.cancel_request(self.id);
+        }
+    }
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

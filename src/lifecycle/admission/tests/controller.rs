@@ -142,7 +142,9 @@ fn the_timer_tells_of_a_deadline_by_itself() {
         let (_held, ()) = admission.request(bytes(1), ()).wait().unwrap();
         let in_ms = |ms| until(bytes(1), clock.deadline_in(Duration::from_millis(ms)).tick().unwrap());
         // The later one first, so that the timer must be set anew for the earlier.
-        let (_late, early) = (admission.request(in_ms(600_000), ()), admission.request(in_ms(30), ()));
+        let _late = admission.request(in_ms(600_000), ());
+        std::thread::sleep(Duration::from_millis(50));
+        let early = admission.request(in_ms(30), ());
         let started = Instant::now();
         clock.advance(Duration::from_millis(30));
         assert_eq!(reason(pollster::block_on(early)).as_deref(), Some("admission_wait_elapsed"));
@@ -196,6 +198,23 @@ fn a_cancelled_request_leaves_the_queue() {
     assert_eq!((counters.cancelled, counters.refused_at_once), (2, 2));
     drop(last);
     assert_eq!((permits.load(Ordering::SeqCst), admission.snapshot().devices[0].active), (0, 0), "given back unread");
+}
+
+/// B-109: from elsewhere, as an attempt that ends does to its request.
+#[test]
+fn a_canceller_withdraws_what_still_waits() {
+    let admission = controller(&Clock::manual(), vec![envelope(0, 100, 1)]);
+    let at_once = admission.request(bytes(1), ());
+    assert!(at_once.canceller().is_none());
+    let (waiting, next) = (admission.request(bytes(1), ()), admission.request(bytes(1), ()));
+    let cancellers = [&waiting, &next].map(|pending| pending.canceller().unwrap());
+    cancellers[0].cancel();
+    assert_eq!(reason(waiting.wait()).as_deref(), Some("admission_cancelled"));
+    drop(at_once);
+    cancellers.iter().for_each(|canceller| canceller.cancel());
+    assert!(next.wait().is_ok(), "what has its grant keeps it");
+    drop(admission);
+    cancellers.iter().for_each(|canceller| canceller.cancel());
 }
 
 /// B-109: a grant that was delivered and never read goes back with its future, and serves the next.
