@@ -5,13 +5,17 @@
 #![cfg(not(test))]
 
 pub mod process;
+#[expect(dead_code, unused_imports, unreachable_pub, reason = "the models use a part of it")]
+#[path = "../../../src/lifecycle/admission/mod.rs"]
+mod admission;
+pub mod models;
 pub mod sync;
 
 pub use graphreel::{clock, error};
 
 /// The parts of the backend facade that are explored; the rest is the core's own.
 pub mod lifecycle {
-    pub use graphreel::lifecycle::{error, records};
+    pub use graphreel::lifecycle::{bytes, config, error, records};
 
     #[path = "../../../../src/lifecycle/gate.rs"]
     pub mod gate;
@@ -36,4 +40,5 @@ pub mod lifecycle {
     pub mod close_model;
     pub mod lease;
     pub mod service;
+    pub(crate) use crate::admission;
 }
