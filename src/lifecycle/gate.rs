@@ -22,9 +22,9 @@ pub(crate) struct LifecycleSnapshot {
     /// Whether close was signalled.
     pub(crate) closing: bool,
     /// Holders of the GPU scope.
-    pub(crate) active_gpu_permits: usize,
+    pub(crate) active_gpu_permits: u64,
     /// Holders of the observation scope.
-    pub(crate) active_observation_permits: usize,
+    pub(crate) active_observation_permits: u64,
 }
 
 /// Holds the observation scope open.

@@ -7,5 +7,30 @@ pub use graphreel::{clock, error};
 
 /// The parts of the backend facade that are explored; the rest is the core's own.
 pub mod lifecycle {
-    pub use graphreel::lifecycle::error;
+    pub use graphreel::lifecycle::{config, error};
+
+    #[path = "../../../../src/lifecycle/attempt/mod.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod attempt;
+    #[path = "../../../../src/lifecycle/gate.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod gate;
+    #[path = "../../../../src/lifecycle/health.rs"]
+    pub mod health;
+    #[path = "../../../../src/lifecycle/metrics/mod.rs"]
+    pub mod metrics;
+    #[path = "../../../../src/lifecycle/reentrancy.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod reentrancy;
+
+    /// Without the standalone owner, which has a static.
+    #[path = "../../../../src/lifecycle/observation"]
+    pub mod observation {
+        #[expect(dead_code, reason = "the models use a part of it")]
+        pub(crate) mod executor;
+        pub(crate) mod isolation;
+        pub(crate) mod lane;
+    }
+
+    pub mod attempts;
 }
