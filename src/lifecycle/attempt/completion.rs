@@ -29,7 +29,7 @@ impl CompletionSlot {
     pub(super) fn new() -> (Arc<Self>, AttemptCompletionReceiver) {
         let state = SlotState { viewers: 1, report: None, wakers: Vec::new(), next_key: 0 };
         let slot = Arc::new(Self { state: Mutex::new(state), ready: Condvar::new() });
-        let receiver = AttemptCompletionReceiver(AttemptCompletion { slot: slot.clone() });
+        let receiver = AttemptCompletionReceiver(AttemptCompletion { slot: slot.clone(), counted: true });
         (slot, receiver)
     }
 
@@ -69,11 +69,18 @@ impl AttemptCompletionReceiver {
     pub fn is_ready(&self) -> bool {
         self.0.is_ready()
     }
+
+    /// As [`AttemptCompletion::into_report`].
+    pub fn into_report(self) -> Option<Arc<QueryAttemptReport>> {
+        self.0.into_report()
+    }
 }
 
 /// A view of one attempt's report (B-131).
 pub struct AttemptCompletion {
     slot: Arc<CompletionSlot>,
+    /// Whether its drop still takes it out of the viewers.
+    counted: bool,
 }
 
 impl AttemptCompletion {
@@ -105,6 +112,17 @@ impl AttemptCompletion {
         self.slot.state.lock().report.is_some()
     }
 
+    /// Let go of the view, with the report if it is there. Without it, and where this was the last view, the report goes
+    /// to the completion queue: it is never lost between a look and the drop.
+    pub fn into_report(mut self) -> Option<Arc<QueryAttemptReport>> {
+        let mut state = self.slot.state.lock();
+        state.viewers -= 1;
+        let report = state.report.clone();
+        drop(state);
+        self.counted = false;
+        report
+    }
+
     /// Await the report, on any executor. The future counts as a view.
     pub fn ready(&self) -> AttemptReady {
         AttemptReady { view: self.clone(), key: None }
@@ -114,13 +132,15 @@ impl AttemptCompletion {
 impl Clone for AttemptCompletion {
     fn clone(&self) -> Self {
         self.slot.state.lock().viewers += 1;
-        Self { slot: self.slot.clone() }
+        Self { slot: self.slot.clone(), counted: true }
     }
 }
 
 impl Drop for AttemptCompletion {
     fn drop(&mut self) {
-        self.slot.state.lock().viewers -= 1;
+        if self.counted {
+            self.slot.state.lock().viewers -= 1;
+        }
     }
 }
 
