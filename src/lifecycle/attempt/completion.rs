@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::lifecycle::attempt::report::QueryAttemptReport;
+use crate::process;
 use crate::sync::{Arc, Condvar, Mutex};
 
 pub(super) struct CompletionSlot {
@@ -138,7 +139,7 @@ impl Clone for AttemptCompletion {
 
 impl Drop for AttemptCompletion {
     fn drop(&mut self) {
-        if self.counted {
+        if self.counted && !process::is_ending() {
             self.slot.state.lock().viewers -= 1;
         }
     }
@@ -187,7 +188,7 @@ impl Future for AttemptReady {
 
 impl Drop for AttemptReady {
     fn drop(&mut self) {
-        let Some(key) = self.key else { return };
+        let Some(key) = self.key.filter(|_| !process::is_ending()) else { return };
         let mut state = self.view.slot.state.lock();
         let known = state.wakers.iter().position(|(other, _)| *other == key);
         let waker = known.map(|at| state.wakers.swap_remove(at));

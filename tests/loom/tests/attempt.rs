@@ -20,7 +20,7 @@ fn one_terminal_wins() {
     attempts::one_terminal_wins();
 }
 
-/// B-104, B-109.
+/// B-104.
 #[test]
 fn a_grant_is_held_or_comes_back() {
     attempts::a_grant_is_held_or_comes_back();

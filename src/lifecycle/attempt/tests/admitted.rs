@@ -52,7 +52,7 @@ fn an_admitted_attempt_ends_in_one_order() {
     assert!(closes(&core));
 }
 
-/// B-123, B-200: the end of an attempt waits for its resources, and nobody's thread does.
+/// B-123: the end of an attempt waits for its resources, and nobody's thread does.
 #[test]
 fn a_report_waits_for_the_resources() {
     let clock = Clock::manual();
@@ -161,7 +161,7 @@ fn panics_of_callers_cost_nothing() {
     }
 }
 
-/// B-104, B-109: a terminal takes a queued request out before the seal; what is granted too late comes back.
+/// B-104: a terminal takes a queued request out before the seal; what is granted too late comes back.
 #[test]
 fn a_terminal_cancels_what_is_queued() {
     let core = core();

@@ -120,7 +120,7 @@ impl AttemptResources for Held {
 }
 
 /// What was granted while the attempt ended comes back or is released, once, and the attempt is reported either way
-/// (B-104, B-109). A way out of the queue is used by the attempt that did not get its grant alone.
+/// (B-104). A way out of the queue is used by the attempt that did not get its grant alone.
 pub fn a_grant_is_held_or_comes_back() {
     explore(|| {
         let core = core(None);
