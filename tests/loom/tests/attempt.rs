@@ -37,3 +37,9 @@ fn a_counted_begin_is_reported_before_close_is_done() {
 fn a_lane_does_what_it_was_given() {
     attempts::a_lane_does_what_it_was_given();
 }
+
+/// B-137.
+#[test]
+fn a_detachment_is_no_second_run() {
+    attempts::a_detachment_is_no_second_run();
+}

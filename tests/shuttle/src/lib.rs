@@ -1,11 +1,40 @@
 //! Modules of the core, compiled over a model checker's locks and atomics instead of the standard library's: the same
-//! files, found by path. What a module takes from `crate::sync` is the checker's here.
+//! files, found by path. What a module takes from `crate::sync` is the checker's here. Their own tests are not: compiled as
+//! a test, this crate is empty.
 
+#![cfg(not(test))]
+
+pub mod process;
 pub mod sync;
 
 pub use graphreel::{clock, error};
 
 /// The parts of the backend facade that are explored; the rest is the core's own.
 pub mod lifecycle {
-    pub use graphreel::lifecycle::error;
+    pub use graphreel::lifecycle::{config, error};
+
+    #[path = "../../../../src/lifecycle/attempt/mod.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod attempt;
+    #[path = "../../../../src/lifecycle/gate.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod gate;
+    #[path = "../../../../src/lifecycle/health.rs"]
+    pub mod health;
+    #[path = "../../../../src/lifecycle/metrics/mod.rs"]
+    pub mod metrics;
+    #[path = "../../../../src/lifecycle/reentrancy.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod reentrancy;
+
+    /// Without the standalone owner, which has a static.
+    #[path = "../../../../src/lifecycle/observation"]
+    pub mod observation {
+        #[expect(dead_code, reason = "the models use a part of it")]
+        pub(crate) mod executor;
+        pub(crate) mod isolation;
+        pub(crate) mod lane;
+    }
+
+    pub mod attempts;
 }

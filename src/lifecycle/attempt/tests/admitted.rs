@@ -74,7 +74,7 @@ fn a_report_waits_for_the_resources() {
     assert!(closes(&core));
 }
 
-/// As TB-14: a blocked observer holds the observation scope alone, and its report is there already.
+/// B-121, B-138: a blocked observer holds the observation scope alone, and its report is there already.
 #[test]
 fn a_blocked_observer_keeps_no_device() {
     let core = core();
@@ -96,7 +96,7 @@ fn a_blocked_observer_keeps_no_device() {
     assert!(closes(&core));
 }
 
-/// As TB-15; B-103, B-135: a close from an activity's destructor reaches the end, though another attempt is still open
+/// B-103, B-135: a close from an activity's destructor reaches the end, though another attempt is still open
 /// when it begins.
 #[test]
 fn an_activity_may_wait_for_a_close() {

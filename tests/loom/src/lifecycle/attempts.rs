@@ -183,3 +183,26 @@ pub fn a_lane_does_what_it_was_given() {
         assert_eq!(*count, 1);
     });
 }
+
+/// A job given while the lanes are detached runs at most once, wherever; a later one runs where it is given (B-137), and the
+/// lanes end.
+pub fn a_detachment_is_no_second_run() {
+    explore(|| {
+        let executor = ObservationCompletionExecutor::spawn().expect("a model has threads");
+        let ran = Arc::new(AtomicUsize::new(0));
+        let give = |ran: &Arc<AtomicUsize>| {
+            let ran = ran.clone();
+            Box::new(move || _ = ran.fetch_add(1, Ordering::SeqCst))
+        };
+        let giver = thread::spawn({
+            let (dispatcher, job) = (executor.dispatcher(), give(&ran));
+            move || dispatcher.dispatch(ObservationLane::Observation, job)
+        });
+        executor.detach_for_exit();
+        giver.join().expect("the giver ends");
+        let late = Arc::new(AtomicUsize::new(0));
+        executor.dispatcher().dispatch(ObservationLane::Observation, give(&late));
+        assert_eq!(late.load(Ordering::SeqCst), 1);
+        assert!(ran.load(Ordering::SeqCst) <= 1);
+    });
+}
