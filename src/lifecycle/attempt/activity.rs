@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::lifecycle::observation::executor::{ObservationDispatcher, ObservationLane};
+use crate::process;
 
 trait Activity: Send + fmt::Debug {}
 
@@ -13,7 +14,7 @@ impl<T: Send + fmt::Debug> Activity for T {}
 pub struct QueryActivityLease(Box<dyn Activity>);
 
 impl QueryActivityLease {
-    /// A lease on any value (B-107).
+    /// A lease on any value.
     pub fn new(value: impl Send + fmt::Debug + 'static) -> Self {
         Self(Box::new(value))
     }
@@ -48,6 +49,11 @@ impl TailLease {
 impl Drop for TailLease {
     fn drop(&mut self) {
         if let Some(lease) = self.lease.take() {
+            // A destructor of the caller's is not begun in a process that ends.
+            if process::is_ending() {
+                std::mem::forget(lease);
+                return;
+            }
             self.dispatcher.dispatch(ObservationLane::ActivityTail, Box::new(move || drop(lease)));
         }
     }

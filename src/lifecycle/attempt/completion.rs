@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::lifecycle::attempt::report::QueryAttemptReport;
+use crate::process;
 use crate::sync::{Arc, Condvar, Mutex};
 
 pub(super) struct CompletionSlot {
@@ -29,7 +30,7 @@ impl CompletionSlot {
     pub(super) fn new() -> (Arc<Self>, AttemptCompletionReceiver) {
         let state = SlotState { viewers: 1, report: None, wakers: Vec::new(), next_key: 0 };
         let slot = Arc::new(Self { state: Mutex::new(state), ready: Condvar::new() });
-        let receiver = AttemptCompletionReceiver(AttemptCompletion { slot: slot.clone() });
+        let receiver = AttemptCompletionReceiver(AttemptCompletion { slot: slot.clone(), counted: true });
         (slot, receiver)
     }
 
@@ -69,11 +70,18 @@ impl AttemptCompletionReceiver {
     pub fn is_ready(&self) -> bool {
         self.0.is_ready()
     }
+
+    /// As [`AttemptCompletion::into_report`].
+    pub fn into_report(self) -> Option<Arc<QueryAttemptReport>> {
+        self.0.into_report()
+    }
 }
 
 /// A view of one attempt's report (B-131).
 pub struct AttemptCompletion {
     slot: Arc<CompletionSlot>,
+    /// Whether its drop still takes it out of the viewers.
+    counted: bool,
 }
 
 impl AttemptCompletion {
@@ -105,6 +113,17 @@ impl AttemptCompletion {
         self.slot.state.lock().report.is_some()
     }
 
+    /// Let go of the view, with the report if it is there. Without it, and where this was the last view, the report goes
+    /// to the completion queue: it is never lost between a look and the drop.
+    pub fn into_report(mut self) -> Option<Arc<QueryAttemptReport>> {
+        let mut state = self.slot.state.lock();
+        state.viewers -= 1;
+        let report = state.report.clone();
+        drop(state);
+        self.counted = false;
+        report
+    }
+
     /// Await the report, on any executor. The future counts as a view.
     pub fn ready(&self) -> AttemptReady {
         AttemptReady { view: self.clone(), key: None }
@@ -114,13 +133,15 @@ impl AttemptCompletion {
 impl Clone for AttemptCompletion {
     fn clone(&self) -> Self {
         self.slot.state.lock().viewers += 1;
-        Self { slot: self.slot.clone() }
+        Self { slot: self.slot.clone(), counted: true }
     }
 }
 
 impl Drop for AttemptCompletion {
     fn drop(&mut self) {
-        self.slot.state.lock().viewers -= 1;
+        if self.counted && !process::is_ending() {
+            self.slot.state.lock().viewers -= 1;
+        }
     }
 }
 
@@ -167,7 +188,7 @@ impl Future for AttemptReady {
 
 impl Drop for AttemptReady {
     fn drop(&mut self) {
-        let Some(key) = self.key else { return };
+        let Some(key) = self.key.filter(|_| !process::is_ending()) else { return };
         let mut state = self.view.slot.state.lock();
         let known = state.wakers.iter().position(|(other, _)| *other == key);
         let waker = known.map(|at| state.wakers.swap_remove(at));

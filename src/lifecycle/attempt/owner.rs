@@ -7,6 +7,7 @@ use crate::lifecycle::attempt::cell::{AttemptCell, already_terminal};
 use crate::lifecycle::attempt::completion::AttemptCompletionReceiver;
 use crate::lifecycle::attempt::report::{AttemptOutcome, QueryAttemptReport};
 use crate::lifecycle::error::{QueryError, QueryResult};
+use crate::process;
 use crate::sync::Arc;
 
 /// What an attempt is begun with.
@@ -115,6 +116,10 @@ impl AttemptOwner {
 
 impl Drop for AttemptOwner {
     fn drop(&mut self) {
+        // Delivery stands still in a process that ends, and a lock may belong to a thread that is gone.
+        if process::is_ending() {
+            return;
+        }
         // Most attempts have ended by then, which is what the refusal says.
         let _ = self.cell.commit(AttemptOutcome::Dropped, None);
     }

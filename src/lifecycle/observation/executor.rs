@@ -12,6 +12,7 @@ use crate::lifecycle::observation::isolation::isolate;
 use crate::lifecycle::observation::lane::Lane;
 pub(crate) use crate::lifecycle::observation::lane::{Job, ObservationLane};
 use crate::lifecycle::reentrancy::enter_observation;
+use crate::process;
 use crate::sync::{Arc, thread};
 
 /// What keeps both lanes alive; each dispatcher does so too.
@@ -134,6 +135,9 @@ impl Lanes {
 
 impl Drop for Lanes {
     fn drop(&mut self) {
+        if process::is_ending() {
+            return;
+        }
         self.drain();
     }
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use crate::lifecycle::attempt::report::AttemptOutcome;
 use crate::lifecycle::observation::isolation::isolate;
 use crate::lifecycle::reentrancy::enter_observation;
+use crate::process;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 
@@ -132,7 +133,9 @@ impl ObservationOwner {
 
 impl Drop for ObservationOwner {
     fn drop(&mut self) {
-        self.finish_query(Some(AttemptOutcome::Dropped));
+        if !process::is_ending() {
+            self.finish_query(Some(AttemptOutcome::Dropped));
+        }
     }
 }
 

@@ -35,4 +35,26 @@ pub mod lifecycle {
     pub mod lease;
     pub mod service;
     pub(crate) use crate::admission;
+
+    #[path = "../../../../src/lifecycle/attempt/mod.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod attempt;
+    #[path = "../../../../src/lifecycle/health.rs"]
+    pub mod health;
+    #[path = "../../../../src/lifecycle/metrics/mod.rs"]
+    pub mod metrics;
+    #[path = "../../../../src/lifecycle/reentrancy.rs"]
+    #[expect(dead_code, reason = "the models use a part of it")]
+    pub mod reentrancy;
+
+    /// Without the standalone owner, which has a static.
+    #[path = "../../../../src/lifecycle/observation"]
+    pub mod observation {
+        #[expect(dead_code, reason = "the models use a part of it")]
+        pub(crate) mod executor;
+        pub(crate) mod isolation;
+        pub(crate) mod lane;
+    }
+
+    pub mod attempts;
 }

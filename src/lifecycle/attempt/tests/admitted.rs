@@ -52,7 +52,7 @@ fn an_admitted_attempt_ends_in_one_order() {
     assert!(closes(&core));
 }
 
-/// B-123, B-200: the end of an attempt waits for its resources, and nobody's thread does.
+/// B-123: the end of an attempt waits for its resources, and nobody's thread does.
 #[test]
 fn a_report_waits_for_the_resources() {
     let clock = Clock::manual();
@@ -74,7 +74,7 @@ fn a_report_waits_for_the_resources() {
     assert!(closes(&core));
 }
 
-/// As TB-14: a blocked observer holds the observation scope alone, and its report is there already.
+/// B-121, B-138: a blocked observer holds the observation scope alone, and its report is there already.
 #[test]
 fn a_blocked_observer_keeps_no_device() {
     let core = core();
@@ -96,7 +96,7 @@ fn a_blocked_observer_keeps_no_device() {
     assert!(closes(&core));
 }
 
-/// As TB-15; B-103, B-135: a close from an activity's destructor reaches the end, though another attempt is still open
+/// B-103, B-135: a close from an activity's destructor reaches the end, though another attempt is still open
 /// when it begins.
 #[test]
 fn an_activity_may_wait_for_a_close() {
@@ -161,7 +161,7 @@ fn panics_of_callers_cost_nothing() {
     }
 }
 
-/// B-104, B-109: a terminal takes a queued request out before the seal; what is granted too late comes back.
+/// B-104: a terminal takes a queued request out before the seal; what is granted too late comes back.
 #[test]
 fn a_terminal_cancels_what_is_queued() {
     let core = core();

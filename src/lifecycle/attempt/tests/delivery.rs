@@ -102,6 +102,20 @@ fn a_report_can_be_awaited() {
     }
 }
 
+/// B-129: a receiver that lets go either has the report or leaves it to the queue.
+#[test]
+fn letting_go_loses_no_report() {
+    let core = core_with(&Clock::system(), Some(4));
+    let (early, late) = (begin(&core), begin(&core));
+    assert!(early.completion.into_report().is_none());
+    for owner in [early.owner, late.owner] {
+        owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    }
+    assert_eq!(late.completion.into_report().unwrap().attempt_id, 2);
+    let abandoned = core.take_abandoned_attempt_reports(8);
+    assert_eq!(abandoned.iter().map(|report| report.attempt_id).collect::<Vec<_>>(), [1]);
+}
+
 struct Count(AtomicUsize);
 
 impl Wake for Count {

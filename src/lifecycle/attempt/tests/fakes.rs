@@ -36,7 +36,7 @@ pub(super) fn closes(core: &ObservationCore) -> bool {
 }
 
 /// Permits of the GPU scope and of the observation scope.
-pub(super) fn permits(core: &ObservationCore) -> (usize, usize) {
+pub(super) fn permits(core: &ObservationCore) -> (u64, u64) {
     let snapshot = core.lifecycle().snapshot();
     (snapshot.active_gpu_permits, snapshot.active_observation_permits)
 }

@@ -70,7 +70,7 @@ fn an_open_attempt_holds_the_observation_scope_until_its_report() {
     assert_eq!(core.counters_snapshot().reports_ready, 1);
 }
 
-/// TB-22; B-121, B-131: a receiver that is kept delays nothing and stays readable.
+/// TB-22; B-121, B-131, B-181: a receiver that is kept delays nothing and stays readable.
 #[test]
 fn a_kept_receiver_does_not_delay_close() {
     let core = core();
@@ -79,6 +79,7 @@ fn a_kept_receiver_does_not_delay_close() {
     let (report, view) = (begun.completion.wait_timeout(LONG).unwrap(), begun.completion.completion());
     assert!(closes(&core));
     assert!(begun.completion.is_ready());
+    assert_eq!((core.metrics().snapshot().generation, core.counters_snapshot().reports_ready), (1, 1));
     drop((begun, core));
     assert_eq!(view.report().unwrap().attempt_id, report.attempt_id);
 }

@@ -7,7 +7,8 @@ use crate::lifecycle::health::HealthInput;
 use crate::lifecycle::metrics::gauges::DeviceAdmissionGauges;
 use crate::lifecycle::metrics::store::BackendMetricsStore;
 
-type Series = BTreeMap<(String, Vec<(String, String)>), f64>;
+type Labelled = Vec<(String, String)>;
+type Series = BTreeMap<(String, Labelled), f64>;
 
 fn is_name(text: &str, colons: bool) -> bool {
     let first = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || colons && c == ':');
@@ -15,7 +16,7 @@ fn is_name(text: &str, colons: bool) -> bool {
 }
 
 /// The labels between the braces, unescaped, and what follows the closing one.
-fn labels(mut rest: &str) -> Result<(Vec<(String, String)>, &str), String> {
+fn labels(mut rest: &str) -> Result<(Labelled, &str), String> {
     let mut labels = Vec::new();
     loop {
         let (name, value) = rest.split_once("=\"").ok_or("a label without a value")?;

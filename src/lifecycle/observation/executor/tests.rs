@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::lifecycle::observation::lane::LANE_QUEUE_MAX;
 use crate::lifecycle::reentrancy::refuse_reentrant_close;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -176,4 +177,34 @@ fn a_detached_lane_begins_nothing_more() {
     drop((executor, dispatcher));
     assert!(gone(&lanes));
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
+}
+
+/// B-137: a lane that is too far behind takes no more, and nobody waits for it.
+#[test]
+fn a_full_lane_has_the_job_run_by_its_submitter() {
+    let executor = ObservationCompletionExecutor::spawn().unwrap();
+    let (dispatcher, ran, (open, gate)) = (executor.dispatcher(), Arc::new(AtomicUsize::new(0)), mpsc::channel::<()>());
+    let (entered, has_entered) = mpsc::channel();
+    dispatcher.dispatch(
+        ObservationLane::ActivityTail,
+        Box::new(move || {
+            entered.send(()).unwrap();
+            gate.recv_timeout(LONG).unwrap();
+        }),
+    );
+    has_entered.recv_timeout(LONG).unwrap();
+    let give = || {
+        let ran = ran.clone();
+        let job = move || _ = ran.fetch_add(1, Ordering::Relaxed);
+        dispatcher.dispatch(ObservationLane::ActivityTail, Box::new(job));
+    };
+    (0..LANE_QUEUE_MAX).for_each(|_| give());
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+    give();
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+    let lanes = watch(&executor);
+    open.send(()).unwrap();
+    drop((executor, dispatcher));
+    assert!(gone(&lanes));
+    assert_eq!(ran.load(Ordering::Relaxed), LANE_QUEUE_MAX + 1);
 }
