@@ -7,5 +7,12 @@ pub use graphreel::{clock, error};
 
 /// The parts of the backend facade that are explored; the rest is the core's own.
 pub mod lifecycle {
-    pub use graphreel::lifecycle::error;
+    pub use graphreel::lifecycle::{config, error};
+
+    #[path = "../../../../src/lifecycle/park.rs"]
+    pub mod park;
+    #[path = "../../../../src/lifecycle/pool/mod.rs"]
+    pub mod pool;
+
+    pub mod latch;
 }
