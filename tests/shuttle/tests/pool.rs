@@ -118,7 +118,7 @@ fn closers_join_once() {
     });
 }
 
-/// B-199: a pool whose last holder is a job of its own ends, and joins nobody on its way.
+/// B-170: a pool whose last holder is a job of its own ends, and joins nobody on its way.
 #[test]
 fn a_job_may_hold_the_pool_last() {
     check(|| {

@@ -16,7 +16,7 @@ fn install(factory: &SimFactory, ordinal: usize, options: MemoryManagerOptions) 
     DeviceMemoryManager::install(factory, ordinal, options, Config::default(), 3)
 }
 
-/// B-176, B-177, B-204, B-72.
+/// B-176, B-177, B-204.
 #[test]
 fn one_manager_for_each_device_under_its_cap() {
     let factory = SimFactory::new(SimOptions::default());

@@ -70,7 +70,7 @@ fn a_stream_with_work_is_not_handed_out() {
     rig.close();
 }
 
-/// B-205, XB-25: with its attempt; what it recorded does not run, and the next user finds nothing open.
+/// B-205: with its attempt; what it recorded does not run, and the next user finds nothing open.
 #[test]
 fn a_window_ends_with_its_attempt() {
     let rig = Rig::new(32, SimOptions::manual(), 1);
@@ -103,7 +103,7 @@ fn a_window_ends_with_its_attempt() {
     rig.close();
 }
 
-/// B-173, B-205, XB-25: a close waits for sets and for their work, in slices, and gives the slots back.
+/// B-173, B-205: a close waits for sets and for their work, in slices, and gives the slots back.
 #[test]
 fn a_close_waits_for_what_was_handed_out() {
     let rig = Rig::new(33, SimOptions::manual(), 3);
@@ -163,7 +163,7 @@ fn a_stream_that_cannot_be_waited_for_is_retired() {
     rig.close();
 }
 
-/// B-152: a device that is there and lets a stream not be waited for may still run work; a lost one runs none.
+/// B-173: a device that is there and lets a stream not be waited for may still run work; a lost one runs none.
 #[test]
 fn a_close_fails_on_unknown_work_and_not_on_a_loss() {
     let rig = Rig::new(35, SimOptions::manual(), 1);
@@ -184,7 +184,7 @@ fn a_close_fails_on_unknown_work_and_not_on_a_loss() {
     rig.close();
 }
 
-/// B-200: a pool that goes with work under way gives its slots back without waiting.
+/// B-173: a pool that goes with work under way gives its slots back without waiting.
 #[test]
 fn a_dropped_pool_gives_its_slots_back() {
     let rig = Rig::new(36, SimOptions::manual(), 1);
