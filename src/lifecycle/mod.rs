@@ -11,13 +11,11 @@
 //! | [`factory`], [`telemetry`] | what a vendor supplies: servers, and what a device says of itself |
 
 pub mod bytes;
-#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "tests of backends reach it"))]
-#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+#[cfg_attr(not(feature = "test-hooks"), expect(dead_code, unreachable_pub, reason = "tests of backends reach it"))]
 mod cache;
 pub mod capacity;
 pub mod config;
-#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "tests of backends reach it"))]
-#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+#[cfg_attr(not(feature = "test-hooks"), expect(dead_code, unreachable_pub, reason = "tests of backends reach it"))]
 mod context;
 mod drain;
 pub mod error;
@@ -25,19 +23,16 @@ pub mod factory;
 pub mod inventory;
 #[cfg_attr(not(test), expect(dead_code, reason = "the service joins it"))]
 mod journal;
-#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "tests of backends reach it"))]
-#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+#[cfg_attr(not(feature = "test-hooks"), expect(dead_code, unreachable_pub, reason = "tests of backends reach it"))]
 mod memory;
 #[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "model checkers compile it on its own"))]
-#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
 mod park;
 #[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "model checkers compile it on its own"))]
 #[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
 mod pool;
 pub mod records;
 pub(crate) mod service;
-#[cfg_attr(not(feature = "test-hooks"), expect(unreachable_pub, reason = "tests of backends reach it"))]
-#[cfg_attr(not(any(test, feature = "test-hooks")), expect(dead_code, reason = "the service joins it"))]
+#[cfg_attr(not(feature = "test-hooks"), expect(dead_code, unreachable_pub, reason = "tests of backends reach it"))]
 mod streams;
 pub mod telemetry;
 
