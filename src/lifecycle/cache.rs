@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::device::{Buffer, Device};
-use crate::error::{Result, ServerError};
+use crate::error::{MemoryLimit, OutOfMemory, Result, ServerError};
 use crate::lifecycle::bytes::bytes_with_gib;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::memory::Account;
@@ -288,9 +288,13 @@ impl Shared {
             let before = self.account.used();
             match self.device.alloc_charged(bytes, &self.account) {
                 Ok(buffer) => return Ok((buffer, self.account.used().saturating_sub(before).max(bytes))),
-                Err(ServerError::OutOfMemory(refusal)) if self.refused(&refusal) && refusal.need > need => {
+                Err(ServerError::OutOfMemory(refusal)) if self.refused(&refusal) => {
                     if refusal.need > cap {
                         return Err(exceeds(key, refusal.need, cap));
+                    }
+                    if refusal.need <= need {
+                        // Room that was there is gone: somebody holds a buffer of a load that failed.
+                        return Err(full(key, need, refusal.have.unwrap_or(0), cap));
                     }
                     need = refusal.need;
                 }
@@ -300,8 +304,8 @@ impl Shared {
     }
 
     /// Whether it was the cache's own cap.
-    fn refused(&self, refusal: &crate::error::OutOfMemory) -> bool {
-        matches!(&refusal.refused_by, crate::error::MemoryLimit::Account(name) if **name == *self.account.name())
+    fn refused(&self, refusal: &OutOfMemory) -> bool {
+        matches!(&refusal.refused_by, MemoryLimit::Account(name) if **name == *self.account.name())
     }
 
     /// Drop what left the cache, and have its device take the memory back, so that the account is right at once.

@@ -1,4 +1,4 @@
-//! How each kind of installed resource is drained: runtimes stop, what lies below them has nothing to stop (B-162).
+//! How each kind of installed resource is drained: runtimes stop, what lies below them has nothing to stop.
 
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl JournaledResource for DeviceContext {
 mod tests {
     use super::*;
 
-    /// B-162, B-164: a drained pool is done at once.
+    /// B-169: a drained pool is done at once.
     #[test]
     fn a_pool_is_drained_as_a_journal_does() {
         let pool: Box<dyn JournaledResource> = Box::new(GpuExecutionPool::new(usize::MAX, 2).unwrap());

@@ -124,7 +124,7 @@ fn check(factory: &dyn ServerFactory, ordinal: usize, options: &MemoryManagerOpt
     })
 }
 
-/// The options in effect are those that the pools answer, not those that were asked for (B-72).
+/// The options in effect are those that the pools answer, not those that were asked for (B-176).
 fn observed(device: &Device) -> MemoryManagerInstallation {
     let limit = device.memory_usage().limit_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     MemoryManagerInstallation { effective_options: Some(MemoryManagerOptions::new(limit)) }

@@ -11,12 +11,16 @@ use crate::error::ServerError;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::server::WaitMode;
 use crate::stream::StreamId;
-use crate::sync::{Arc, Condvar, Mutex};
+use crate::sync::{Arc, Condvar, Mutex, thread};
 use crate::ticket::Ticket;
 
 /// A stream that cannot be waited for this many times in a row is poisoned: one failure alone may be an old fault that was
 /// told to whoever asked first.
 const STICKY_FAILURES: u32 = 2;
+
+/// How long a checkout looks at streams that have been given back, before there are too few: one whose work was waited for is
+/// known to be idle only when the device has passed a mark behind that.
+const SETTLE_MAX: Duration = Duration::from_millis(2);
 
 /// Pauses between looks of a close at work that is not done.
 const PAUSE_MIN: Duration = Duration::from_micros(50);
@@ -143,19 +147,25 @@ impl ServiceStreamPool {
         Ok(Self(Arc::new(Shared { device, device_ordinal, size, state, looking, changed })))
     }
 
-    /// Hand out `count` idle streams, now. Admission sees to it that there are as many.
+    /// Hand out `count` idle streams. Admission sees to it that there are as many, so nothing is waited for: what was given back
+    /// is looked at for [`SETTLE_MAX`], no longer.
     ///
     /// # Errors
     ///
     /// `backend_closing` once the pool is closed; `stream_pool_exhausted` when fewer are idle.
     pub fn checkout(&self, count: NonZeroUsize) -> QueryResult<StreamSet> {
         let shared = &self.0;
-        if let Some(set) = shared.take(count)? {
-            return Ok(set);
-        }
-        shared.look();
-        if let Some(set) = shared.take(count)? {
-            return Ok(set);
+        let settled = Instant::now() + SETTLE_MAX;
+        loop {
+            if let Some(set) = shared.take(count)? {
+                return Ok(set);
+            }
+            let hopeless = shared.is_hopeless(count);
+            if hopeless || Instant::now() >= settled {
+                break;
+            }
+            shared.look();
+            thread::yield_now();
         }
         let (free, draining, retired) = {
             let mut state = shared.state.lock();
@@ -256,6 +266,13 @@ impl Shared {
         Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone() }))
     }
 
+    /// Whether there are too few even if all that was given back were idle.
+    fn is_hopeless(&self, count: NonZeroUsize) -> bool {
+        let _alone = self.looking.lock();
+        let state = self.state.lock();
+        state.free.len() + state.draining.len() < count.get()
+    }
+
     /// Put what has become idle among the free, and what is poisoned out of use.
     fn look(&self) {
         let _alone = self.looking.lock();
@@ -310,8 +327,9 @@ impl Shared {
         {
             let mut state = self.state.lock();
             state.checked_out -= 1;
-            state.draining.push(Draining { stream: next, ticket: None, failures: 0 });
         }
+        // The mark behind its work is set now, so that it is passed when the next attempt comes.
+        self.place(Draining { stream: next, ticket: None, failures: 0 });
         self.changed.notify_all();
     }
 

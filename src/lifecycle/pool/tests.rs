@@ -79,7 +79,7 @@ fn a_query_does_not_wait_behind_a_lifecycle_job_of_another_worker() {
     close(&pool);
 }
 
-/// B-169, B-170: as in TB-18, a close that runs out says so, goes on, and succeeds later.
+/// B-169, B-170: a close that runs out says so, goes on, and succeeds later.
 #[test]
 fn a_close_waits_for_lifecycle_jobs_in_slices() {
     let pool = pool(2);
@@ -218,7 +218,7 @@ fn a_pool_needs_a_worker_for_queries_and_leaves_no_thread_behind() {
     }
 }
 
-/// B-199: a pool that nobody holds any more ends by itself, also when a job of its own held it last.
+/// B-169: a pool that nobody holds any more ends by itself, also when a job of its own held it last.
 #[test]
 fn a_dropped_pool_ends() {
     let pool = pool(2);
@@ -258,7 +258,7 @@ fn a_full_queue_refuses_and_takes_again() {
     close(&pool);
 }
 
-/// B-160: a close from one of its own workers is bounded by its deadline, and does not wait for itself beyond that.
+/// B-169: a close from one of its own workers is bounded by its deadline, and does not wait for itself beyond that.
 #[test]
 fn a_close_from_a_worker_runs_out() {
     let pool = pool(2);

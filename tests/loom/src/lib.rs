@@ -1,6 +1,7 @@
 //! Modules of the core, compiled over a model checker's locks and atomics instead of the standard library's: the same
 //! files, found by path. What a module takes from `crate::sync` is the checker's here. Their own tests are not: compiled as
 //! a test, this crate is empty.
+#![cfg(not(test))]
 
 #![cfg(not(test))]
 
@@ -57,4 +58,11 @@ pub mod lifecycle {
     }
 
     pub mod attempts;
+
+    #[path = "../../../../src/lifecycle/park.rs"]
+    pub mod park;
+    #[path = "../../../../src/lifecycle/pool/mod.rs"]
+    pub mod pool;
+
+    pub mod latch;
 }

@@ -103,11 +103,6 @@ struct State {
 }
 
 impl State {
-    /// Whether a worker that is free now has something to do.
-    fn has_work(&self, queries_max: usize) -> bool {
-        !self.lifecycle.is_empty() || self.may_query(queries_max)
-    }
-
     /// A query that has not begun at the close never does.
     fn may_query(&self, queries_max: usize) -> bool {
         !self.closed && self.running_queries < queries_max && !self.queries.is_empty()
@@ -305,14 +300,12 @@ impl Shared {
         }
     }
 
+    /// Each job wakes one sleeper, and who is awake looks until nothing is left for it: so when a worker that frees a query's
+    /// place takes a lifecycle job, the one that was woken for that job finds the query.
     fn next(&self) -> Option<(Sort, Job)> {
         let mut state = self.state.lock();
         loop {
             if let Some(taken) = state.take(self.queries_max()) {
-                // A sleeper that left a query lying, since as many ran as may, is told when this worker takes another sort.
-                if state.has_work(self.queries_max()) {
-                    self.work.notify_one();
-                }
                 return Some(taken);
             }
             if state.closed {
