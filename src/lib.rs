@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`device`] | the handles: [`Device`](device) and what it makes |
 //! | [`server`] | the contract that a backend implements |
+//! | [`staging`] | host memory that a device copies from |
 //! | [`book`] | what every server keeps: slots, windows, taint, who may do what |
 //! | [`capture`] | the window's state machine and the order of graph calls |
 //! | [`taint`] | which failure owns which bytes |
@@ -34,6 +35,7 @@ pub(crate) mod process;
 pub mod recording;
 pub mod server;
 pub mod shaders;
+pub mod staging;
 pub mod stream;
 pub mod sync;
 pub mod taint;

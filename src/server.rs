@@ -16,6 +16,7 @@ use crate::kernel::{Compiler, Value};
 use crate::memory::{Account, BufferBinding, ClaimKey, Handle, MemoryService, MemoryUsage, TrimReport};
 use crate::op::{Bytes, Op};
 use crate::recording::{CapturePolicy, GraphReport, Recording};
+use crate::staging::Staging;
 use crate::stream::StreamId;
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -169,6 +170,32 @@ pub trait Server: Send {
     /// Note that an operation of `stream` could not even be made, so it was never submitted: it is missing in the window
     /// that the stream records, if it records one, and dooms it (C-30).
     fn doom(&mut self, stream: StreamId, error: &ServerError);
+
+    /// Host memory of `bytes` bytes (at least 1) that [`Server::write_staged`] copies from. Allowed in every state of a
+    /// window. What is kept for the next call is bounded; what is lent and in flight is the caller's to bound, by
+    /// [`Server::pressure`].
+    ///
+    /// # Errors
+    ///
+    /// `InvalidSize`, `OutOfMemory`, or what the driver answers.
+    fn stage(&mut self, bytes: u64) -> Result<Box<dyn Staging>>;
+
+    /// Write staging memory to `dst`, which has as many bytes: as `submit` of an [`Op::Write`] in every rule (order, taint,
+    /// windows), without a copy on the host. Where a window records it, its bytes are copied to the recording. The memory
+    /// is the server's again in every case.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::submit`]; `ForeignHandle` for memory of another device.
+    fn write_staged(&mut self, stream: StreamId, dst: BufferBinding, staged: Box<dyn Staging>) -> Result<()>;
+
+    /// Note that a host write of `dst`, promised to others, will not come: its bytes hold no result because of `error`, as
+    /// after a write that failed, and the window that `stream` records is doomed. Also of a lost device.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidRange`, `ForeignHandle`.
+    fn fail_write(&mut self, stream: StreamId, dst: BufferBinding, error: &ServerError) -> Result<()>;
 
     /// Hand everything queued so far to the device. Does nothing in a window.
     ///

@@ -54,8 +54,13 @@ pub(super) struct Timings<D: Driver>(Vec<(EventCell<D>, EventCell<D>)>);
 impl<D: Driver> HardwareServer<D> {
     /// Run an admitted operation on the lane of `role`.
     pub(super) fn run(&mut self, stream: StreamId, role: Role, op: &Op) -> Result<()> {
+        self.run_with(stream, role, op, With::default())
+    }
+
+    /// As [`HardwareServer::run`], with what goes with it.
+    pub(super) fn run_with(&mut self, stream: StreamId, role: Role, op: &Op, with: With<'_, D>) -> Result<()> {
         let lane = self.lane(role);
-        let given = lane.map_err(Failed::from).and_then(|lane| self.give(lane, op, With::default()));
+        let given = lane.map_err(Failed::from).and_then(|lane| self.give(lane, op, with));
         if let Err(Failed { error, .. }) = given {
             self.book.failed(stream, op, &error);
             return Err(error);

@@ -368,6 +368,27 @@ impl<D: Driver> Server for HardwareServer<D> {
         self.book.doom(stream, error.clone());
     }
 
+    fn stage(&mut self, bytes: u64) -> Result<Box<dyn crate::staging::Staging>> {
+        let _bound = self.enter()?;
+        self.lend(bytes)
+    }
+
+    fn write_staged(
+        &mut self,
+        stream: StreamId,
+        dst: BufferBinding,
+        staged: Box<dyn crate::staging::Staging>,
+    ) -> Result<()> {
+        let _bound = self.enter_or_doom(stream)?;
+        self.write_lent(stream, dst, staged)
+    }
+
+    fn fail_write(&mut self, stream: StreamId, dst: BufferBinding, error: &ServerError) -> Result<()> {
+        check_range("write", &dst, self.info.id)?;
+        self.book.failed(stream, &Op::staged_write(dst), error);
+        Ok(())
+    }
+
     fn flush(&mut self, _stream: StreamId) -> Result<()> {
         // A driver is given each operation at its call; nothing is queued here.
         self.enter().map(drop)

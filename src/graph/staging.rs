@@ -9,6 +9,7 @@ use super::lanes::Lanes;
 use super::order::{Point, Points};
 use super::reclaim::{Doomed, Reclaim};
 use super::shared::{EventCell, Orphan, Shared};
+use super::staged::StagedBlocks;
 use crate::error::Result;
 use crate::sync::Arc;
 
@@ -29,16 +30,16 @@ pub(super) struct Piece<D: Driver> {
 }
 
 /// One allocation of pinned memory.
-struct Block<D: Driver> {
+pub(super) struct Block<D: Driver> {
     shared: Arc<Shared<D>>,
     memory: Option<PinnedMemory>,
 }
 
 /// A block with the work that uses it.
-struct Used<D: Driver> {
-    block: Arc<Block<D>>,
+pub(super) struct Used<D: Driver> {
+    pub(super) block: Arc<Block<D>>,
     filled: u64,
-    points: Points,
+    pub(super) points: Points,
 }
 
 /// The blocks of a device.
@@ -47,11 +48,14 @@ pub(super) struct Staging<D: Driver> {
     current: Option<Used<D>>,
     busy: VecDeque<Used<D>>,
     busy_bytes: u64,
+    /// Blocks that are lent whole.
+    pub(super) staged: StagedBlocks<D>,
 }
 
 impl<D: Driver> Staging<D> {
     pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
-        Self { shared, current: None, busy: VecDeque::new(), busy_bytes: 0 }
+        let staged = StagedBlocks::new(shared.clone());
+        Self { shared, current: None, busy: VecDeque::new(), busy_bytes: 0, staged }
     }
 
     /// Pinned memory of `bytes` bytes for work that [`Staging::used`] names afterwards.
@@ -107,35 +111,51 @@ impl<D: Driver> Staging<D> {
             }
         }
         let wanted = NonZeroU64::new(wanted).unwrap_or(bytes);
-        let memory = self.shared.settle(self.shared.driver().pinned_alloc(wanted), "pinning host memory")?;
-        Ok(Arc::new(Block { shared: self.shared.clone(), memory: Some(memory) }))
+        Block::pin(&self.shared, wanted).map(Arc::new)
     }
 
     /// Events to wait for before more is staged, where too much is.
     pub(super) fn pressure(&self, lanes: &Lanes<D>) -> Option<Vec<Arc<EventCell<D>>>> {
-        if self.busy_bytes <= BUSY_BYTES_MAX {
-            return None;
-        }
-        let oldest = self.busy.iter().find(|used| used.points.iter().any(|point| !lanes.is_known_passed(point)))?;
+        let (busy, staged) = (&self.busy, &self.staged);
+        let late = |used: &&Used<D>| used.points.iter().any(|point| !lanes.is_known_passed(point));
+        let oldest = if self.busy_bytes > BUSY_BYTES_MAX { busy.iter().find(late) } else { None };
+        let oldest = oldest.or_else(|| if staged.is_over() { staged.iter().find(late) } else { None })?;
         Some(lanes.known_marks(&oldest.points)).filter(|events| !events.is_empty())
     }
 
     /// Give up every block that nothing uses, and large ones for good.
     pub(super) fn trim(&mut self, lanes: &mut Lanes<D>, reclaim: &mut Reclaim<D>) {
         drop(self.retire(lanes));
-        for used in self.busy.drain(..) {
+        for used in self.busy.drain(..).chain(self.staged.drain()) {
             reclaim.push(lanes, used.points, vec![Doomed::Holds(Box::new(used.block))]);
         }
         self.busy_bytes = 0;
     }
 }
 
+impl<D: Driver> Used<D> {
+    /// A block that is filled, and used by work up to `points`.
+    pub(super) fn whole(block: Arc<Block<D>>, points: Points) -> Self {
+        Self { filled: block.bytes(), block, points }
+    }
+}
+
 impl<D: Driver> Block<D> {
-    fn bytes(&self) -> u64 {
+    /// A new block.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers where it has no more.
+    pub(super) fn pin(shared: &Arc<Shared<D>>, bytes: NonZeroU64) -> Result<Self> {
+        let memory = shared.settle(shared.driver().pinned_alloc(bytes), "pinning host memory")?;
+        Ok(Self { shared: shared.clone(), memory: Some(memory) })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
         self.memory.as_ref().map_or(0, |memory| memory.bytes.get())
     }
 
-    fn address(&self) -> HostPtr {
+    pub(super) fn address(&self) -> HostPtr {
         self.memory.as_ref().expect("it is taken only by the drop").address
     }
 }

@@ -13,6 +13,8 @@ const COPY_ALIGNMENT: u64 = 4;
 /// Bytes of an indirect count: three `u32`.
 const COUNTS_BYTES: u64 = 12;
 
+const LENGTHS_DIFFER: &str = "the data has another length; slice the buffer to the data";
+
 /// Check `op` against the kernel's reflection and the device's caps. Allocates nothing when all is well.
 ///
 /// # Errors
@@ -169,7 +171,20 @@ fn check_copy(src: &BufferArg, dst: &BufferArg, device: DeviceId) -> Result<()> 
 fn check_host(op: &'static str, dst: &BufferArg, bytes: usize, device: DeviceId) -> Result<()> {
     check_range(op, &dst.binding, device)?;
     if dst.binding.len() != bytes as u64 {
-        return Err(invalid_range(op, &dst.binding, "the data has another length; slice the buffer to the data"));
+        return Err(invalid_range(op, &dst.binding, LENGTHS_DIFFER));
+    }
+    Ok(())
+}
+
+/// Check a write of `bytes` staged bytes.
+///
+/// # Errors
+///
+/// As [`check`] of a write.
+pub fn check_staged(dst: &BufferBinding, bytes: u64, device: DeviceId) -> Result<()> {
+    check_range("write", dst, device)?;
+    if dst.len() != bytes {
+        return Err(invalid_range("write", dst, LENGTHS_DIFFER));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 mod check;
 
-pub use check::{check, check_range};
+pub use check::{check, check_range, check_staged};
 
 use crate::kernel::{Kernel, Value};
 use crate::memory::{Access, BufferBinding};
@@ -148,6 +148,11 @@ impl BufferArg {
 }
 
 impl Op {
+    /// A host write whose bytes lie elsewhere, for what asks about its destination alone. It is never recorded.
+    pub fn staged_write(dst: BufferBinding) -> Self {
+        Self::Write { dst: dst.into(), bytes: Bytes::from([]) }
+    }
+
     /// The call, for errors.
     pub const fn call(&self) -> crate::error::GraphOp {
         use crate::error::GraphOp;

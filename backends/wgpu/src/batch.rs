@@ -127,6 +127,19 @@ impl Batch {
     ///
     /// `OutOfMemory`, `DeviceFault`, `ForeignHandle`: nothing that was asked for will run.
     pub(crate) fn encode(&mut self, scene: Scene<'_>, op: &Op) -> Result<()> {
+        self.encode_from(scene, op, None)
+    }
+
+    /// As [`Batch::encode`] of a host write whose bytes are the first of `staged`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::encode`].
+    pub(crate) fn encode_staged(&mut self, scene: Scene<'_>, op: &Op, staged: &wgpu::Buffer) -> Result<()> {
+        self.encode_from(scene, op, Some(staged))
+    }
+
+    fn encode_from(&mut self, scene: Scene<'_>, op: &Op, staged: Option<&wgpu::Buffer>) -> Result<()> {
         let item = self.operations as u32;
         self.tape(scene.gpu)?.mark(item);
         match op {
@@ -134,7 +147,10 @@ impl Batch {
             Op::LaunchIndirect(indirect) => self.launch_indirect(scene, indirect),
             Op::Copy { src, dst } => self.copy(scene, &src.binding, &dst.binding),
             Op::Fill { dst, word } => self.fill(scene, &dst.binding, *word),
-            Op::Write { dst, bytes } | Op::Upload { dst, bytes } => self.write(scene, &dst.binding, bytes),
+            Op::Write { dst, bytes } | Op::Upload { dst, bytes } => match staged {
+                Some(staged) => self.write_from(scene, &dst.binding, staged),
+                None => self.write(scene, &dst.binding, bytes),
+            },
         }?;
         self.operations += 1;
         op.for_each_use(|arg, access| {
@@ -279,6 +295,15 @@ impl Batch {
             tape.group_at(1, scalar_group, at);
             tape.dispatch([part.groups, 1, 1]);
         }
+        Ok(())
+    }
+
+    fn write_from(&mut self, scene: Scene<'_>, dst: &BufferBinding, staged: &wgpu::Buffer) -> Result<()> {
+        let Scene { gpu, pages, .. } = scene;
+        let spot = pages.locate(dst, gpu.info.id.0)?;
+        self.used.insert(spot.page);
+        let tape = self.tape.as_mut().expect("encode opened it");
+        tape.copy((staged, 0), (pages.buffer(spot.page), spot.offset), spot.padded());
         Ok(())
     }
 

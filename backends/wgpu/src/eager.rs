@@ -47,6 +47,7 @@ impl WgpuServer {
             self.submits.submit(&gpu, commands, origin)?;
             Ok(stamps.flatten())
         });
+        self.uploads.submitted(&gpu, submitted.is_ok());
         if let Err(error) = &submitted {
             gpu.faults.count();
             for (id, range) in outputs {

@@ -40,6 +40,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod uploads;
 #[cfg(any(windows, target_os = "linux", target_os = "android"))]
 mod vulkan;
 

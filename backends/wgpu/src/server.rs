@@ -11,6 +11,7 @@ use graphreel::kernel::Compiler;
 use graphreel::memory::{Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport};
 use graphreel::op::{Bytes, Op, check, check_range};
 use graphreel::server::{CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, ParamUpdate, Sealed, WaitMode};
+use graphreel::staging::Staging;
 use graphreel::stream::{SlotIndex, StreamId};
 use graphreel::sync::Arc;
 use graphreel::ticket::{Fence, Profile, ReplayReport, Ticket};
@@ -24,6 +25,7 @@ use crate::pipeline::WgpuCompiler;
 use crate::replay::{Injected, unknown};
 use crate::staging::StagingPool;
 use crate::submits::Submits;
+use crate::uploads::Uploads;
 
 /// One wgpu device. All streams share its one queue, so the order of calls is the order of execution.
 pub struct WgpuServer {
@@ -33,6 +35,7 @@ pub struct WgpuServer {
     pub(crate) submits: Submits,
     pub(crate) pages: Pages,
     pub(crate) staging: StagingPool,
+    pub(crate) uploads: Uploads,
     pub(crate) book: Book,
     pub(crate) service: MemoryService,
     pub(crate) compiler: Arc<WgpuCompiler>,
@@ -70,6 +73,7 @@ impl WgpuServer {
             submits: Submits::new(&gpu, config.submits_in_flight_max),
             pages: Pages::new(&gpu, &config),
             staging: StagingPool::default(),
+            uploads: Uploads::default(),
             book: Book::new(gpu.info.id, &gpu.caps, &config),
             service,
             compiler: Arc::new(WgpuCompiler { gpu: gpu.clone() }),
@@ -223,6 +227,22 @@ impl Server for WgpuServer {
         self.book.doom(stream, error.clone());
     }
 
+    fn stage(&mut self, bytes: u64) -> Result<Box<dyn Staging>> {
+        self.enter()?;
+        self.lend(bytes)
+    }
+
+    fn write_staged(&mut self, stream: StreamId, dst: BufferBinding, staged: Box<dyn Staging>) -> Result<()> {
+        self.enter()?;
+        self.write_lent(stream, dst, staged)
+    }
+
+    fn fail_write(&mut self, stream: StreamId, dst: BufferBinding, error: &ServerError) -> Result<()> {
+        check_range("write", &dst, self.gpu.info.id)?;
+        self.book.failed(stream, &Op::staged_write(dst), error);
+        Ok(())
+    }
+
     fn flush(&mut self, stream: StreamId) -> Result<()> {
         self.enter()?;
         if self.book.role(stream) != Role::Free {
@@ -257,7 +277,10 @@ impl Server for WgpuServer {
     }
 
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
-        if self.gpu.monitor.lost().is_some() { None } else { self.submits.pressure() }
+        if self.gpu.monitor.lost().is_some() {
+            return None;
+        }
+        self.submits.pressure().or_else(|| self.upload_pressure())
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {
@@ -350,6 +373,7 @@ impl Server for WgpuServer {
             return TrimReport::default();
         }
         self.staging.clear();
+        self.uploads.clear();
         let report = self.pages.trim();
         self.forget_pages();
         self.submits.poll();

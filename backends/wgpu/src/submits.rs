@@ -74,6 +74,13 @@ impl Submits {
         (done < target).then(|| self.fence_on(*serial, index.clone(), None))
     }
 
+    /// The first submission that is not known to be done.
+    pub(crate) fn oldest(&self) -> Option<Arc<dyn Fence>> {
+        let done = self.progress.done();
+        let (serial, index) = self.flying.iter().find(|(serial, _)| *serial > done)?;
+        Some(self.fence_on(*serial, index.clone(), None))
+    }
+
     /// Let wgpu run callbacks and free what finished work held.
     pub(crate) fn poll(&self) {
         self.progress.poll();

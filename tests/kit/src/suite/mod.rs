@@ -19,6 +19,7 @@ pub mod random;
 pub mod replay;
 pub mod retry;
 pub mod shaders;
+pub mod staging;
 pub mod taint;
 pub mod waits;
 mod work;
@@ -248,6 +249,16 @@ registry! { $ conformance suite
     shaders {
         add, argmax, dense, fill, gelu, histogram, increment, layer_norm, matmul, mul, prefix_sum, reduce_sum, saxpy,
         softmax, spin, transpose,
+    }
+    staging {
+        staged_writes_keep_their_order,
+        staged_writes_of_any_length,
+        many_staged_writes_in_flight,
+        an_owners_staged_write_dooms_or_is_recorded,
+        a_neighbours_staged_write_is_refused_or_done,
+        a_promised_write_that_fails_taints_until_it_is_written,
+        staged_writes_that_do_not_fit,
+        staging_memory_outlives_its_device,
     }
     taint {
         unwritten_bytes_cannot_be_read,
