@@ -9,6 +9,7 @@ use super::inner::{DeviceInner, UseAs};
 use super::wait::Pending;
 use super::{Args, Buffer, Capture, Graph, IntoGrid, Stream};
 use crate::caps::{Caps, DeviceInfo};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{GraphOp, Result, ServerError};
 use crate::kernel::{Kernel, KernelSource};
@@ -56,6 +57,16 @@ impl Device {
     /// that it left open is aborted.
     pub(crate) fn next_turn(&self, stream: StreamId) -> StreamId {
         self.inner.next_turn(stream)
+    }
+
+    /// The clock of its waits.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.config.clock
+    }
+
+    /// Refuse a call that no closure of this device may make, while one runs on this thread.
+    pub(crate) fn refuse_in_closure(&self, call: GraphOp, instead: &'static str) -> Result<()> {
+        self.inner.refuse_in_closure(call, instead)
     }
 
     /// Who it is.

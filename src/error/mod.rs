@@ -218,6 +218,15 @@ pub enum ServerError {
         reason: Arc<str>,
     },
 
+    /// Bytes that were to come from a file did not.
+    #[error("`{path}` was not read: {problem}")]
+    SourceFailed {
+        /// The file.
+        path: Arc<str>,
+        /// What is wrong and what to do.
+        problem: Arc<str>,
+    },
+
     /// A driver call failed.
     #[error("{0}")]
     Driver(Arc<DriverError>),

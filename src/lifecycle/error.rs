@@ -26,6 +26,8 @@ pub mod operation {
     pub const ADMISSION: &str = "gpu_backend_core.admission";
     /// Running an attempt.
     pub const ATTEMPT: &str = "gpu_backend_core.attempt";
+    /// Reading a source to device memory.
+    pub const SOURCE: &str = "gpu_backend_core.source";
 }
 
 /// What kind of failure it is. Callers branch on this and on [`QueryError::reason`], never on the text.

@@ -7,6 +7,7 @@
 //! | [`config`] | what a deployment declares, and every rule on it |
 //! | [`inventory`] | what is known about the machine's devices |
 //! | [`capacity`] | what a declaration comes to on a device |
+//! | [`io`] | files to device memory, by one pool for the process |
 //! | [`records`] | what a build found and installed |
 
 pub mod bytes;
@@ -14,6 +15,7 @@ pub mod capacity;
 pub mod config;
 pub mod error;
 pub mod inventory;
+pub mod io;
 pub mod records;
 pub(crate) mod service;
 
@@ -25,4 +27,7 @@ pub use error::{QueryError, QueryErrorCode, QueryResult, native_error};
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
+pub use io::{
+    IoPoolMode, IoPoolProcessConfig, SourceProgress, SourceRead, SourceWork, configure_io_pool_process, read_source,
+};
 pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
