@@ -1,15 +1,17 @@
-//! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works.
+//! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works;
+//! `--files` runs the reads of files alone.
 
 use std::process::ExitCode;
 
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, growth, hardware, replay};
+use graphreel_bench::{Finding, bookkeeping, files, growth, hardware, replay};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 fn main() -> ExitCode {
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    let asked = |option: &str| std::env::args().any(|argument| argument == option);
+    let (quick, files_alone) = (asked("--quick"), asked("--files"));
     let device = match open(&Select::Auto) {
         Ok(device) => device,
         Err(error) => {
@@ -18,7 +20,8 @@ fn main() -> ExitCode {
         }
     };
     println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
-    match findings(&device, quick) {
+    let found = if files_alone { file_reads(&device, quick) } else { findings(&device, quick) };
+    match found {
         Ok(findings) => {
             println!("{}", table(&findings));
             ExitCode::SUCCESS
@@ -45,8 +48,14 @@ fn findings(device: &Device, quick: bool) -> Result<Vec<Finding>, String> {
     findings.push(bookkeeping::eager_launch(device, rounds)?);
     findings.push(bookkeeping::alive_buffers(device, rounds)?);
     let (replays, updates) = if quick { (1000, 100) } else { (100_000, 10_000) };
+    findings.extend(file_reads(device, quick)?);
     findings.push(growth::bytes_over_replays(device, replays, updates)?);
     Ok(findings)
+}
+
+fn file_reads(device: &Device, quick: bool) -> Result<Vec<Finding>, String> {
+    let (bytes, rounds) = if quick { (8 << 20, 3) } else { (256 << 20, 25) };
+    files::to_device(device, bytes, rounds)
 }
 
 fn table(findings: &[Finding]) -> Table {

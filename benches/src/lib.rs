@@ -4,6 +4,7 @@
 //! before anything is timed; a figure is a median of many runs whose two sides took turns.
 
 pub mod bookkeeping;
+pub mod files;
 pub mod growth;
 pub mod hardware;
 pub mod null;

@@ -30,7 +30,10 @@ const BATCH_BYTES_MAX: u64 = 1 << 20;
 
 /// Buffers that came back from their users.
 #[derive(Clone, Debug, Default)]
-struct Returned(Arc<Mutex<Vec<(wgpu::Buffer, Arc<Mapped>)>>>);
+struct Returned(Arc<Mutex<Vec<Remapped>>>);
+
+/// A buffer whose mapping was asked for again.
+type Remapped = (wgpu::Buffer, Arc<Mapped>);
 
 /// The buffers of a device.
 #[derive(Debug, Default)]
@@ -60,8 +63,7 @@ impl Returned {
     fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
         let mut returned = self.0.lock();
         returned.retain(|(_, mapped)| mapped.outcome() != Some(false));
-        let fits =
-            |(buffer, mapped): &(wgpu::Buffer, Arc<Mapped>)| mapped.outcome().is_some() && buffer.size() >= bytes;
+        let fits = |(buffer, mapped): &Remapped| mapped.outcome().is_some() && buffer.size() >= bytes;
         let index = returned.iter().position(fits)?;
         Some(returned.remove(index).0)
     }

@@ -2,14 +2,13 @@
 //! files, found by path. What a module takes from `crate::sync` is the checker's here. Their own tests are not: compiled as
 //! a test, this crate is empty.
 #![cfg(not(test))]
-
 #![cfg(not(test))]
 
-pub mod process;
 #[expect(dead_code, unused_imports, unreachable_pub, reason = "the models use a part of it")]
 #[path = "../../../src/lifecycle/admission/mod.rs"]
 mod admission;
 pub mod models;
+pub mod process;
 pub mod sync;
 
 pub use graphreel::{clock, error};

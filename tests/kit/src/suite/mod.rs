@@ -19,6 +19,7 @@ pub mod random;
 pub mod replay;
 pub mod retry;
 pub mod shaders;
+pub mod sources;
 pub mod staging;
 pub mod taint;
 pub mod waits;
@@ -249,6 +250,18 @@ registry! { $ conformance suite
     shaders {
         add, argmax, dense, fill, gelu, histogram, increment, layer_norm, matmul, mul, prefix_sum, reduce_sum, saxpy,
         softmax, spin, transpose,
+    }
+    sources {
+        files_of_any_part_arrive,
+        reads_may_run_ahead_or_not,
+        work_behind_a_read_sees_its_bytes,
+        many_reads_share_few_threads,
+        reads_outlive_another_configuration,
+        reads_that_do_not_fit,
+        a_file_that_is_cut_meanwhile_fails_the_read,
+        a_cancelled_read_leaves_no_result,
+        a_read_of_a_lost_device_fails,
+        a_read_in_a_window_is_a_host_write,
     }
     staging {
         staged_writes_keep_their_order,
