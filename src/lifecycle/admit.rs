@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::clock::Deadline;
 use crate::lifecycle::admission::cancel::CancellationToken;
 use crate::lifecycle::admission::grant::Grant;
-use crate::lifecycle::admission::pending::PendingGrant;
+use crate::lifecycle::admission::pending::{Canceller, PendingGrant};
 use crate::lifecycle::admission::request::{AdmissionClass, GrantRequest};
 use crate::lifecycle::admitted::Admitted;
 use crate::lifecycle::attempt::activity::{QueryActivityLease, TailLease};
@@ -22,7 +22,7 @@ use crate::lifecycle::gate::ObservationPermit;
 use crate::lifecycle::handle::QueryHandle;
 use crate::lifecycle::resource::{AcquiredResource, GpuResourcePermit, ResourceCore, acquire_resource};
 use crate::lifecycle::service::BackendService;
-use crate::sync::{Arc, Weak};
+use crate::sync::{Arc, Mutex, Weak};
 
 /// What an attempt asks of a device (B-107).
 #[derive(Debug)]
@@ -192,11 +192,14 @@ fn enter(
 ) -> QueryResult<PendingGrant<RequestHold>> {
     let (mut hold, asked) = acquire(resource, observation, request)?;
     let service = hold.service()?;
-    let cancel = asked.cancel.clone().unwrap_or_default();
-    let asked = GrantRequest { cancel: Some(cancel.clone()), ..asked };
-    // A terminal of the attempt ends its waiting.
-    hold.note(move || cancel.cancel())?;
-    Ok(service.admission.request(asked, hold))
+    let way_out = WayOut::default();
+    hold.note({
+        let way_out = way_out.clone();
+        move || way_out.take()
+    })?;
+    let pending = service.admission.request(asked, hold);
+    way_out.open(pending.canceller());
+    Ok(pending)
 }
 
 /// The permits in their order, and what is asked of the ledgers (B-89).
@@ -217,6 +220,47 @@ fn acquire(
     let parts = HoldParts { gpu, observation: permit, activity, binding, noted: false };
     let asked = GrantRequest { bytes: byte_limit, class, required, devices, deadline, cancel: cancellation };
     Ok((RequestHold { parts: Some(parts) }, asked))
+}
+
+/// How the end of an attempt takes its request out of the queue: known only once the request is in it, while the attempt may
+/// end before.
+#[derive(Clone, Default)]
+struct WayOut(Arc<Mutex<Way>>);
+
+#[derive(Default)]
+enum Way {
+    #[default]
+    Closed,
+    Open(Canceller),
+    Taken,
+}
+
+impl WayOut {
+    /// The attempt has ended.
+    fn take(&self) {
+        let way = std::mem::replace(&mut *self.0.lock(), Way::Taken);
+        if let Way::Open(canceller) = way {
+            canceller.cancel();
+        }
+    }
+
+    /// The request is in the queue, unless it was decided at once.
+    fn open(&self, canceller: Option<Canceller>) {
+        let Some(canceller) = canceller else { return };
+        let late = {
+            let mut way = self.0.lock();
+            match *way {
+                Way::Taken => Some(canceller),
+                Way::Closed | Way::Open(_) => {
+                    *way = Way::Open(canceller);
+                    None
+                }
+            }
+        };
+        if let Some(canceller) = late {
+            canceller.cancel();
+        }
+    }
 }
 
 /// Put a granted request on its device.

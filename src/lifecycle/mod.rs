@@ -91,7 +91,7 @@ pub use identity::GpuBackendCoreIdentity;
 #[cfg(any(test, feature = "test-hooks"))]
 pub use inventory::FakeInventory;
 pub use inventory::{BackendKind, DeviceFacts, FactProvenance, GpuInventory, normalize_device_ordinals};
-pub use io::{IoPoolProcessConfig, SourceProgress, SourceRead, SourceWork};
+pub use io::{IoPoolProcessConfig, SourceProgress, SourceRead, SourceWork, configure_io_pool_process, read_source};
 #[cfg(any(test, feature = "test-hooks"))]
 pub use lease::one_claiming_test;
 pub use lease::{DirectUse, LiveBackendLease, LiveBackendToken, claim_live_backend, hold_direct};
@@ -105,3 +105,14 @@ pub use preflight::{PlannedDevice, Preflight, preflight};
 pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
 pub use session::GpuBackendSession;
 pub use telemetry::{DeviceTelemetrySnapshot, TelemetrySample, TelemetrySource, TelemetryState};
+
+/// Parts that are no interface, for tests of backends and for model checkers.
+#[cfg(feature = "test-hooks")]
+pub mod parts {
+    pub use super::cache::{CacheEntry, LOAD_WAIT_MAX, ResidentCache, ResidentCacheReport};
+    pub use super::context::DeviceContext;
+    pub use super::memory::DeviceMemoryManager;
+    pub use super::park::block_on;
+    pub use super::pool::{ExecutionPoolReport, GpuExecutionPool, PoolJob, QUEUED_JOBS_MAX};
+    pub use super::streams::{ServiceStreamPool, StreamPoolReport, StreamSet};
+}

@@ -76,3 +76,18 @@ impl Drop for BackendService {
         self.devices.iter().for_each(|device| device.cache.revoke("its backend has closed; build a new one"));
     }
 }
+
+#[cfg(test)]
+impl Default for BackendService {
+    /// A service without devices, for tests of what holds one.
+    fn default() -> Self {
+        let (clock, bounds) = (crate::clock::Clock::system(), crate::lifecycle::config::QueueBounds::default());
+        let envelope = crate::lifecycle::admission::ledger::DeviceEnvelope {
+            max_active: 1,
+            capacity_bytes: 1,
+            ..Default::default()
+        };
+        let admission = AdmissionController::new(clock, &bounds, vec![envelope]).expect("the defaults are valid");
+        Self { kind: BackendKind::Sim, admission, devices: Vec::new() }
+    }
+}

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use graphreel::graph::driver::Driver as _;
 use graphreel::lifecycle::{
     BackendKind, DeviceFacts, GpuInventory, MemoryManagerOptions, QueryError, QueryErrorCode, QueryResult,
     ServerFactory, TelemetrySource,
