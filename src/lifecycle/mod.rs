@@ -17,6 +17,9 @@
 //! | `gate`, `resource`, `journal`, `coordinator`, `tracker`, `reentrancy`, `exit` | closing without losing anything |
 
 pub mod admission;
+#[cfg(test)]
+#[path = "admission/tests/mod.rs"]
+mod admission_tests;
 pub mod admit;
 mod admitted;
 pub mod attempt;

@@ -48,13 +48,13 @@ impl CancellationToken {
     }
 
     #[cfg(test)]
-    pub(super) fn registered(&self) -> usize {
+    pub(crate) fn registered(&self) -> usize {
         self.0.lock().waiting.len()
     }
 
     /// Tell `home` about request `id` when cancelled, as long as the registration lives. `None` when that is the case
     /// already: then the caller tells it.
-    pub(super) fn register(&self, home: Weak<dyn GrantHome>, id: u64) -> Option<Registration> {
+    pub(crate) fn register(&self, home: Weak<dyn GrantHome>, id: u64) -> Option<Registration> {
         let mut listeners = self.0.lock();
         if listeners.is_cancelled {
             return None;
@@ -74,7 +74,7 @@ impl fmt::Debug for CancellationToken {
 }
 
 /// A request's place with a token. Dropped with the request, so that a long-lived token does not collect them.
-pub(super) struct Registration {
+pub(crate) struct Registration {
     token: CancellationToken,
     key: u64,
 }

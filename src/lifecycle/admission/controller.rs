@@ -25,21 +25,21 @@ pub(crate) struct AdmissionController<P: Send + 'static> {
 }
 
 /// What the controller, its timer, its grants and its requests share.
-pub(super) struct Hub<P> {
-    pub(super) clock: Clock,
-    pub(super) state: Mutex<HubState<P>>,
+pub(crate) struct Hub<P> {
+    pub(crate) clock: Clock,
+    pub(crate) state: Mutex<HubState<P>>,
     /// The next deadline came nearer, or the timer is to end or has ended.
-    pub(super) rearmed: Condvar,
+    pub(crate) rearmed: Condvar,
 }
 
-pub(super) struct HubState<P> {
+pub(crate) struct HubState<P> {
     admission: AdmissionState<Waiting<P>>,
-    pub(super) timer_stops: bool,
-    pub(super) timer_has_ended: bool,
+    pub(crate) timer_stops: bool,
+    pub(crate) timer_has_ended: bool,
 }
 
 /// What a waiter leaves in trust.
-pub(super) struct Waiting<P> {
+pub(crate) struct Waiting<P> {
     payload: P,
     outcome: Arc<Outcome<P>>,
 }
@@ -115,7 +115,7 @@ impl<P: Send + 'static> fmt::Debug for AdmissionController<P> {
 }
 
 impl<P: Send + 'static> Hub<P> {
-    pub(super) fn new(clock: Clock, bounds: &QueueBounds, devices: Vec<DeviceEnvelope>) -> QueryResult<Arc<Self>> {
+    pub(crate) fn new(clock: Clock, bounds: &QueueBounds, devices: Vec<DeviceEnvelope>) -> QueryResult<Arc<Self>> {
         bounds.validate()?;
         let ledgers = ledgers(devices)?;
         let state = HubState {
@@ -126,7 +126,7 @@ impl<P: Send + 'static> Hub<P> {
         Ok(Arc::new(Self { clock, state: Mutex::new(state), rearmed: Condvar::new() }))
     }
 
-    pub(super) fn request(self: &Arc<Self>, request: GrantRequest, payload: P) -> PendingGrant<P> {
+    pub(crate) fn request(self: &Arc<Self>, request: GrantRequest, payload: P) -> PendingGrant<P> {
         let is_cancelled = request.cancel.as_ref().is_some_and(|token| token.is_cancelled());
         let (settled, decisions) = self.decide(|state, now, decisions| {
             if is_cancelled {
@@ -172,7 +172,7 @@ impl<P: Send + 'static> Hub<P> {
         }
     }
 
-    pub(super) fn try_request(self: &Arc<Self>, request: &GrantRequest, payload: P) -> QueryResult<Option<(Grant, P)>> {
+    pub(crate) fn try_request(self: &Arc<Self>, request: &GrantRequest, payload: P) -> QueryResult<Option<(Grant, P)>> {
         let is_cancelled = request.cancel.as_ref().is_some_and(|token| token.is_cancelled());
         let (arrival, decisions) = self.decide(|state, now, decisions| {
             if is_cancelled {
@@ -192,7 +192,7 @@ impl<P: Send + 'static> Hub<P> {
         }
     }
 
-    pub(super) fn close_device(self: &Arc<Self>, ordinal: usize, closure: DeviceClosure) -> QueryResult<bool> {
+    pub(crate) fn close_device(self: &Arc<Self>, ordinal: usize, closure: DeviceClosure) -> QueryResult<bool> {
         self.update(|state, now, decisions| state.admission.close_device(now, ordinal, closure, decisions)).ok_or_else(
             || {
                 let message = format!("device {ordinal} is not installed in this backend; name one that is");
@@ -203,15 +203,15 @@ impl<P: Send + 'static> Hub<P> {
         )
     }
 
-    pub(super) fn cancel(self: &Arc<Self>, id: u64) {
+    pub(crate) fn cancel(self: &Arc<Self>, id: u64) {
         self.update(|state, now, decisions| state.admission.cancel(now, id, decisions));
     }
 
-    pub(super) fn expire_due(self: &Arc<Self>) {
+    pub(crate) fn expire_due(self: &Arc<Self>) {
         self.update(|state, now, decisions| state.admission.advance(now, decisions));
     }
 
-    pub(super) fn end(self: &Arc<Self>) {
+    pub(crate) fn end(self: &Arc<Self>) {
         self.update(|state, _, decisions| {
             state.timer_stops = true;
             state.admission.end(decisions);
@@ -219,7 +219,7 @@ impl<P: Send + 'static> Hub<P> {
         self.rearmed.notify_all();
     }
 
-    pub(super) fn snapshot(&self) -> AdmissionSnapshot {
+    pub(crate) fn snapshot(&self) -> AdmissionSnapshot {
         self.state.lock().admission.snapshot()
     }
 
@@ -240,7 +240,7 @@ impl<P: Send + 'static> Hub<P> {
 
     /// Deliver in order. A grant that nobody waits for any more goes back, and what that decides is delivered too: in a
     /// loop, since one after the other may have gone.
-    pub(super) fn deliver(self: &Arc<Self>, mut decisions: Decisions<P>) {
+    pub(crate) fn deliver(self: &Arc<Self>, mut decisions: Decisions<P>) {
         while !decisions.is_empty() {
             let mut more = Vec::new();
             for decision in decisions {
@@ -287,7 +287,7 @@ enum Entered<P> {
 
 impl<P> HubState<P> {
     /// When the timer is due.
-    pub(super) fn next_deadline(&self) -> Deadline {
+    pub(crate) fn next_deadline(&self) -> Deadline {
         self.admission.next_deadline().map_or(Deadline::NEVER, Deadline::at)
     }
 }

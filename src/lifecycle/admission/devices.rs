@@ -7,39 +7,39 @@ const _: () = assert!(BACKEND_METRIC_DEVICE_CAPACITY <= u64::BITS as usize);
 
 /// Indices of devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct DeviceSet(u64);
+pub(crate) struct DeviceSet(u64);
 
 impl DeviceSet {
-    pub(super) fn insert(&mut self, index: usize) {
+    pub(crate) fn insert(&mut self, index: usize) {
         self.0 |= 1 << index;
     }
 
-    pub(super) fn remove(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         self.0 &= !(1 << index);
     }
 
-    pub(super) fn contains(self, index: usize) -> bool {
+    pub(crate) fn contains(self, index: usize) -> bool {
         self.0 & (1 << index) != 0
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub(super) fn union(self, other: Self) -> Self {
+    pub(crate) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub(super) fn intersection(self, other: Self) -> Self {
+    pub(crate) fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    pub(super) fn without(self, other: Self) -> Self {
+    pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// The indices, ascending.
-    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
             let index = (left != 0).then(|| left.trailing_zeros() as usize)?;

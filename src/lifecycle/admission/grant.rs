@@ -7,7 +7,7 @@ use crate::lifecycle::admission::ledger::Placement;
 use crate::sync::Arc;
 
 /// Where grants come from and requests wait, whatever the requests hold.
-pub(super) trait GrantHome: Send + Sync {
+pub(crate) trait GrantHome: Send + Sync {
     /// Take a placement back and serve those that wait.
     fn give_back(self: Arc<Self>, placement: Placement);
 
@@ -25,7 +25,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    pub(super) fn new(home: Arc<dyn GrantHome>, placement: Placement, queue_wait: Duration) -> Self {
+    pub(crate) fn new(home: Arc<dyn GrantHome>, placement: Placement, queue_wait: Duration) -> Self {
         let (ordinal, bytes) = (placement.ordinal, placement.bytes);
         Self { held: Some((home, placement)), ordinal, bytes, queue_wait }
     }
@@ -46,7 +46,7 @@ impl Grant {
     }
 
     /// Take the placement out, to be given back by other means.
-    pub(super) fn into_placement(mut self) -> Option<Placement> {
+    pub(crate) fn into_placement(mut self) -> Option<Placement> {
         self.held.take().map(|(_, placement)| placement)
     }
 }

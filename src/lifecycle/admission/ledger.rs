@@ -38,43 +38,43 @@ pub enum DeviceClosure {
 
 /// One grant's part of a ledger. It is neither cloned nor made elsewhere, so that it can be given back only once.
 #[derive(Debug)]
-pub(super) struct Placement {
+pub(crate) struct Placement {
     /// The device's index in the table.
-    pub(super) index: usize,
-    pub(super) ordinal: usize,
-    pub(super) bytes: u64,
+    pub(crate) index: usize,
+    pub(crate) ordinal: usize,
+    pub(crate) bytes: u64,
 }
 
 /// One device's account.
 #[derive(Debug)]
-pub(super) struct DeviceLedger {
-    pub(super) envelope: DeviceEnvelope,
-    pub(super) committed_bytes: u64,
-    pub(super) active: usize,
-    pub(super) source_slots_in_use: usize,
-    pub(super) closure: Option<DeviceClosure>,
+pub(crate) struct DeviceLedger {
+    pub(crate) envelope: DeviceEnvelope,
+    pub(crate) committed_bytes: u64,
+    pub(crate) active: usize,
+    pub(crate) source_slots_in_use: usize,
+    pub(crate) closure: Option<DeviceClosure>,
 }
 
 impl DeviceLedger {
-    pub(super) fn new(envelope: DeviceEnvelope) -> Self {
+    pub(crate) fn new(envelope: DeviceEnvelope) -> Self {
         Self { envelope, committed_bytes: 0, active: 0, source_slots_in_use: 0, closure: None }
     }
 
     /// What a request for `bytes` takes here.
-    pub(super) fn need(&self, bytes: Option<u64>) -> u64 {
+    pub(crate) fn need(&self, bytes: Option<u64>) -> u64 {
         bytes.unwrap_or(self.envelope.default_bytes)
     }
 
-    pub(super) fn free_bytes(&self) -> u64 {
+    pub(crate) fn free_bytes(&self) -> u64 {
         self.envelope.capacity_bytes - self.committed_bytes
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.closure.is_none()
     }
 
     /// Whether one more attempt could run here, whatever its bytes.
-    pub(super) fn has_slot(&self) -> bool {
+    pub(crate) fn has_slot(&self) -> bool {
         let sources_left = self.envelope.source_slots - self.source_slots_in_use;
         self.is_open()
             && self.active < self.envelope.max_active
@@ -86,7 +86,7 @@ impl DeviceLedger {
     }
 
     /// Take what [`best_fit`] found room for.
-    pub(super) fn commit(&mut self, index: usize, bytes: Option<u64>) -> Placement {
+    pub(crate) fn commit(&mut self, index: usize, bytes: Option<u64>) -> Placement {
         assert!(self.fits(bytes), "no room on device {} for {bytes:?}", self.envelope.ordinal);
         let bytes = self.need(bytes);
         self.committed_bytes += bytes;
@@ -96,7 +96,7 @@ impl DeviceLedger {
     }
 
     /// Give a placement back; a closed device counts it too.
-    pub(super) fn release(&mut self, placement: Placement) {
+    pub(crate) fn release(&mut self, placement: Placement) {
         let left = |in_use: usize, by: usize| in_use.checked_sub(by).expect("what is given back was taken");
         self.committed_bytes = self.committed_bytes.checked_sub(placement.bytes).expect("the bytes were committed");
         self.active = left(self.active, 1);
@@ -104,7 +104,7 @@ impl DeviceLedger {
     }
 
     /// Admit nothing from now on; true if it was closed before. A fault replaces a quarantine, never the other way.
-    pub(super) fn close(&mut self, closure: DeviceClosure) -> bool {
+    pub(crate) fn close(&mut self, closure: DeviceClosure) -> bool {
         let was_closed = self.closure.is_some();
         let is_worse = matches!(
             (&self.closure, &closure),
@@ -119,7 +119,7 @@ impl DeviceLedger {
 
 /// The device of `devices` that has room: the one with the most free bytes, then the lowest ordinal (B-111). The table is
 /// in the order of ordinals.
-pub(super) fn best_fit(ledgers: &[DeviceLedger], devices: DeviceSet, bytes: Option<u64>) -> Option<usize> {
+pub(crate) fn best_fit(ledgers: &[DeviceLedger], devices: DeviceSet, bytes: Option<u64>) -> Option<usize> {
     let mut best: Option<(usize, u64)> = None;
     for index in devices.iter() {
         let ledger = &ledgers[index];

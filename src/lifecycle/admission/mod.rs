@@ -13,8 +13,6 @@ pub(crate) mod refusal;
 pub(crate) mod request;
 pub(crate) mod snapshot;
 pub(crate) mod state;
-#[cfg(test)]
-mod tests;
 pub(crate) mod timer;
 
 pub use cancel::CancellationToken;

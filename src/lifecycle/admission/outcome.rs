@@ -9,10 +9,10 @@ use crate::lifecycle::error::QueryResult;
 use crate::sync::{Condvar, Mutex};
 
 /// A grant with what the request left in trust, or why there is none.
-pub(super) type Settled<P> = QueryResult<(Grant, P)>;
+pub(crate) type Settled<P> = QueryResult<(Grant, P)>;
 
 /// Room for one outcome, between the one who decides and the one who waits.
-pub(super) struct Outcome<P> {
+pub(crate) struct Outcome<P> {
     stage: Mutex<Stage<P>>,
     settled: Condvar,
 }
@@ -25,7 +25,7 @@ enum Stage<P> {
 }
 
 /// What the one who gave up finds.
-pub(super) enum Abandoned<P> {
+pub(crate) enum Abandoned<P> {
     /// It was still to come; it goes back when it does.
     Open,
     Settled(Settled<P>),
@@ -33,12 +33,12 @@ pub(super) enum Abandoned<P> {
 }
 
 impl<P> Outcome<P> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { stage: Mutex::new(Stage::Open(None)), settled: Condvar::new() }
     }
 
     /// Deliver. Gives the outcome back when nobody waits for it, else the waker to call outside of all locks.
-    pub(super) fn settle(&self, settled: Settled<P>) -> Result<Option<Waker>, Box<Settled<P>>> {
+    pub(crate) fn settle(&self, settled: Settled<P>) -> Result<Option<Waker>, Box<Settled<P>>> {
         let mut stage = self.stage.lock();
         match &mut *stage {
             Stage::Open(waker) => {
@@ -55,12 +55,12 @@ impl<P> Outcome<P> {
         }
     }
 
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         !matches!(*self.stage.lock(), Stage::Open(_))
     }
 
     /// The outcome if it is there; else `waker` is called once it is.
-    pub(super) fn poll(&self, waker: &Waker) -> Option<Settled<P>> {
+    pub(crate) fn poll(&self, waker: &Waker) -> Option<Settled<P>> {
         let stage = self.stage.lock();
         if matches!(&*stage, Stage::Open(Some(known)) if known.will_wake(waker)) {
             return None;
@@ -79,7 +79,7 @@ impl<P> Outcome<P> {
     }
 
     /// Wait for the outcome for at most `slice`. May return early without it.
-    pub(super) fn wait(&self, slice: Duration) -> Option<Settled<P>> {
+    pub(crate) fn wait(&self, slice: Duration) -> Option<Settled<P>> {
         let mut stage = self.stage.lock();
         if matches!(*stage, Stage::Open(_)) {
             stage = self.settled.wait_timeout(stage, slice);
@@ -88,7 +88,7 @@ impl<P> Outcome<P> {
     }
 
     /// Nobody waits any more.
-    pub(super) fn abandon(&self) -> Abandoned<P> {
+    pub(crate) fn abandon(&self) -> Abandoned<P> {
         let mut stage = self.stage.lock();
         let left = std::mem::replace(&mut *stage, Stage::Over);
         // What is left may hold a waker, whose destructor is the caller's code.

@@ -29,20 +29,20 @@ enum Stage<P: Send + 'static> {
 }
 
 /// A request's claim on its outcome.
-pub(super) struct Queued<P: Send + 'static> {
-    pub(super) hub: Arc<Hub<P>>,
-    pub(super) id: u64,
-    pub(super) deadline: Tick,
-    pub(super) outcome: Arc<Outcome<P>>,
-    pub(super) registration: Option<Registration>,
+pub(crate) struct Queued<P: Send + 'static> {
+    pub(crate) hub: Arc<Hub<P>>,
+    pub(crate) id: u64,
+    pub(crate) deadline: Tick,
+    pub(crate) outcome: Arc<Outcome<P>>,
+    pub(crate) registration: Option<Registration>,
 }
 
 impl<P: Send + 'static> PendingGrant<P> {
-    pub(super) fn at_once(settled: Settled<P>) -> Self {
+    pub(crate) fn at_once(settled: Settled<P>) -> Self {
         Self(Stage::AtOnce(settled))
     }
 
-    pub(super) fn queued(queued: Queued<P>) -> Self {
+    pub(crate) fn queued(queued: Queued<P>) -> Self {
         Self(Stage::Queued(queued))
     }
 

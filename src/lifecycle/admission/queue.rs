@@ -21,22 +21,22 @@ const UNPASSABLE: usize = 0;
 
 /// What a waiter needs, resolved.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
-    pub(super) bytes: Option<u64>,
-    pub(super) class: AdmissionClass,
+pub(crate) struct Demand {
+    pub(crate) bytes: Option<u64>,
+    pub(crate) class: AdmissionClass,
     /// Devices with the capabilities, closed or too small ones among them.
-    pub(super) capable: DeviceSet,
+    pub(crate) capable: DeviceSet,
     /// Those of them that are open and large enough.
-    pub(super) devices: DeviceSet,
-    pub(super) deadline: Tick,
+    pub(crate) devices: DeviceSet,
+    pub(crate) deadline: Tick,
 }
 
 /// One that waits, with what its request left in trust.
 #[derive(Debug)]
-pub(super) struct Waiter<W> {
-    pub(super) demand: Demand,
-    pub(super) since: Tick,
-    pub(super) waiting: W,
+pub(crate) struct Waiter<W> {
+    pub(crate) demand: Demand,
+    pub(crate) since: Tick,
+    pub(crate) waiting: W,
     line: usize,
     ages_at: Option<Tick>,
 }
@@ -52,7 +52,7 @@ struct Entry {
 
 /// A request that is about to get a grant, as those that it passes see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Passing {
+pub(crate) struct Passing {
     id: u64,
     line: usize,
     index: usize,
@@ -81,7 +81,7 @@ impl Mark {
 }
 
 #[derive(Debug)]
-pub(super) struct WaitQueue<W> {
+pub(crate) struct WaitQueue<W> {
     waiters: BTreeMap<u64, Waiter<W>>,
     /// Each in the order of arrival, which is that of ids.
     lines: [VecDeque<Entry>; LINES],
@@ -99,7 +99,7 @@ fn line_of(class: AdmissionClass) -> usize {
 }
 
 impl<W> WaitQueue<W> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             waiters: BTreeMap::new(),
             lines: Default::default(),
@@ -109,25 +109,25 @@ impl<W> WaitQueue<W> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.waiters.len()
     }
 
-    pub(super) fn demands(&self) -> impl Iterator<Item = &Demand> {
+    pub(crate) fn demands(&self) -> impl Iterator<Item = &Demand> {
         self.waiters.values().map(|waiter| &waiter.demand)
     }
 
     /// What one that waits needs.
-    pub(super) fn demand(&self, id: u64) -> Demand {
+    pub(crate) fn demand(&self, id: u64) -> Demand {
         self.waiters[&id].demand
     }
 
     /// The oldest waiter.
-    pub(super) fn first(&self) -> Option<u64> {
+    pub(crate) fn first(&self) -> Option<u64> {
         self.waiters.keys().next().copied()
     }
 
-    pub(super) fn push(&mut self, demand: Demand, since: Tick, waiting: W) -> u64 {
+    pub(crate) fn push(&mut self, demand: Demand, since: Tick, waiting: W) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         let line = line_of(demand.class);
@@ -140,7 +140,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Take a waiter out, wherever it stands.
-    pub(super) fn remove(&mut self, id: u64) -> Option<Waiter<W>> {
+    pub(crate) fn remove(&mut self, id: u64) -> Option<Waiter<W>> {
         let waiter = self.waiters.remove(&id)?;
         self.take_entry(waiter.line, id);
         if let Some(at) = waiter.ages_at {
@@ -150,17 +150,17 @@ impl<W> WaitQueue<W> {
         Some(waiter)
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Tick> {
+    pub(crate) fn next_deadline(&self) -> Option<Tick> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
     /// The next whose deadline has come.
-    pub(super) fn first_expired(&self, now: Tick) -> Option<u64> {
+    pub(crate) fn first_expired(&self, now: Tick) -> Option<u64> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, id)| *id)
     }
 
     /// Move those that have waited a step to the line of the next higher class.
-    pub(super) fn age(&mut self, now: Tick) {
+    pub(crate) fn age(&mut self, now: Tick) {
         while let Some((at, id)) = self.ageing.first().copied().filter(|(at, _)| *at <= now) {
             self.ageing.pop_first();
             let line = self.waiters[&id].line - 1;
@@ -172,12 +172,12 @@ impl<W> WaitQueue<W> {
     }
 
     /// The devices that are kept for those that nothing passes.
-    pub(super) fn kept(&self) -> DeviceSet {
+    pub(crate) fn kept(&self) -> DeviceSet {
         self.lines[UNPASSABLE].iter().fold(DeviceSet::default(), |kept, entry| kept.union(entry.devices))
     }
 
     /// The first in order that has room now, and the device for it.
-    pub(super) fn first_placeable(&self, ledgers: &[DeviceLedger]) -> Option<(u64, usize)> {
+    pub(crate) fn first_placeable(&self, ledgers: &[DeviceLedger]) -> Option<(u64, usize)> {
         if self.waiters.is_empty() {
             return None;
         }
@@ -199,18 +199,18 @@ impl<W> WaitQueue<W> {
     }
 
     /// A waiter that gets a grant on device `index`.
-    pub(super) fn passing(&self, id: u64, index: usize) -> Passing {
+    pub(crate) fn passing(&self, id: u64, index: usize) -> Passing {
         Passing { id, line: self.waiters[&id].line, index }
     }
 
     /// A request that gets a grant as it arrives: it is later than all that wait.
-    pub(super) fn arriving(&self, class: AdmissionClass, index: usize) -> Passing {
+    pub(crate) fn arriving(&self, class: AdmissionClass, index: usize) -> Passing {
         Passing { id: self.next_id, line: line_of(class), index }
     }
 
     /// Count a pass for every waiter that could have used the device, cannot be placed before the commit, and is ahead in
     /// order or came earlier. Returns the highest count of them.
-    pub(super) fn note_overtakes(&mut self, passing: Passing, ledgers: &[DeviceLedger]) -> u64 {
+    pub(crate) fn note_overtakes(&mut self, passing: Passing, ledgers: &[DeviceLedger]) -> u64 {
         let kept = self.kept();
         let (mut most, mut full) = (0, Vec::new());
         for (line, entries) in self.lines.iter_mut().enumerate().skip(1) {
@@ -252,7 +252,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Forget a device. Returns those that now have none.
-    pub(super) fn forget_device(&mut self, index: usize) -> Vec<u64> {
+    pub(crate) fn forget_device(&mut self, index: usize) -> Vec<u64> {
         for entry in self.lines.iter_mut().flatten() {
             entry.devices.remove(index);
         }

@@ -5,7 +5,7 @@ use crate::lifecycle::error::{QueryError, QueryErrorCode, operation};
 
 /// Why a request got no grant. Small, so that the state decides without building texts under its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// No device of the request has what it requires.
     NoCapableDevice,
     /// Every device that has it is closed.
@@ -24,7 +24,7 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// The error that callers branch on (B-99, B-109, B-112).
-    pub(super) fn into_error(self) -> QueryError {
+    pub(crate) fn into_error(self) -> QueryError {
         use QueryErrorCode as Code;
         let error =
             |code, message: &str, reason| QueryError::new(code, operation::ADMISSION, message).with_reason(reason);

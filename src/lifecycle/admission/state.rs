@@ -14,7 +14,7 @@ use crate::lifecycle::config::QueueBounds;
 
 /// What becomes of a request as it arrives.
 #[derive(Debug)]
-pub(super) enum Arrival {
+pub(crate) enum Arrival {
     Placed(Placement),
     /// No room now: it may be queued.
     MustWait(Demand),
@@ -23,14 +23,14 @@ pub(super) enum Arrival {
 
 /// What was decided for one that waits. Each waiter gets one.
 #[derive(Debug)]
-pub(super) enum Decision<W> {
+pub(crate) enum Decision<W> {
     Granted { id: u64, waiting: W, placement: Placement, queue_wait: Duration },
     Refused { id: u64, waiting: W, refusal: Refusal },
 }
 
 /// The ledgers and the queue. `W` is what a waiter leaves in trust; it comes back with its decision.
 #[derive(Debug)]
-pub(super) struct AdmissionState<W> {
+pub(crate) struct AdmissionState<W> {
     /// By ordinal.
     ledgers: Vec<DeviceLedger>,
     queue: WaitQueue<W>,
@@ -43,7 +43,7 @@ pub(super) struct AdmissionState<W> {
 
 impl<W> AdmissionState<W> {
     /// Nothing granted, nothing waiting. The ledgers are in the order of ordinals.
-    pub(super) fn new(ledgers: Vec<DeviceLedger>, bounds: QueueBounds) -> Self {
+    pub(crate) fn new(ledgers: Vec<DeviceLedger>, bounds: QueueBounds) -> Self {
         Self {
             ledgers,
             queue: WaitQueue::new(),
@@ -56,7 +56,7 @@ impl<W> AdmissionState<W> {
 
     /// Time has passed: those whose deadline has come are refused, others age. Every event does this first, so that
     /// nothing is granted at or after its deadline, however late the timer is.
-    pub(super) fn advance(&mut self, now: Tick, decisions: &mut Vec<Decision<W>>) {
+    pub(crate) fn advance(&mut self, now: Tick, decisions: &mut Vec<Decision<W>>) {
         self.now = self.now.max(now);
         let before = decisions.len();
         while let Some(id) = self.queue.first_expired(self.now) {
@@ -71,7 +71,7 @@ impl<W> AdmissionState<W> {
 
     /// A request arrives: placed now, to wait, or refused. One that must wait is queued by [`AdmissionState::enqueue`] or
     /// dropped by [`AdmissionState::decline`], under the same lock.
-    pub(super) fn arrive(&mut self, now: Tick, request: &GrantRequest, decisions: &mut Vec<Decision<W>>) -> Arrival {
+    pub(crate) fn arrive(&mut self, now: Tick, request: &GrantRequest, decisions: &mut Vec<Decision<W>>) -> Arrival {
         self.advance(now, decisions);
         self.counters.submitted += 1;
         match self.resolve(request) {
@@ -96,14 +96,14 @@ impl<W> AdmissionState<W> {
     }
 
     /// A request that its caller withdrew before it arrived.
-    pub(super) fn arrive_cancelled(&mut self) -> Refusal {
+    pub(crate) fn arrive_cancelled(&mut self) -> Refusal {
         self.counters.submitted += 1;
         self.counters.refused_at_once += 1;
         Refusal::Cancelled
     }
 
     /// Queue what [`AdmissionState::arrive`] found no room for. A full queue gives it back.
-    pub(super) fn enqueue(&mut self, demand: Demand, waiting: W) -> Result<u64, (Refusal, W)> {
+    pub(crate) fn enqueue(&mut self, demand: Demand, waiting: W) -> Result<u64, (Refusal, W)> {
         let bound = self.bounds.max_queued_requests();
         if self.queue.len() >= bound {
             self.counters.refused_at_once += 1;
@@ -114,12 +114,12 @@ impl<W> AdmissionState<W> {
     }
 
     /// Do not queue it.
-    pub(super) fn decline(&mut self) {
+    pub(crate) fn decline(&mut self) {
         self.counters.declined += 1;
     }
 
     /// A grant comes back.
-    pub(super) fn release(&mut self, now: Tick, placement: Placement, decisions: &mut Vec<Decision<W>>) {
+    pub(crate) fn release(&mut self, now: Tick, placement: Placement, decisions: &mut Vec<Decision<W>>) {
         self.ledgers[placement.index].release(placement);
         self.counters.released += 1;
         self.advance(now, decisions);
@@ -127,7 +127,7 @@ impl<W> AdmissionState<W> {
     }
 
     /// A waiter is withdrawn; false if it does not wait any more.
-    pub(super) fn cancel(&mut self, now: Tick, id: u64, decisions: &mut Vec<Decision<W>>) -> bool {
+    pub(crate) fn cancel(&mut self, now: Tick, id: u64, decisions: &mut Vec<Decision<W>>) -> bool {
         self.advance(now, decisions);
         let found = self.refuse_waiter(id, Refusal::Cancelled, decisions);
         if found {
@@ -138,7 +138,7 @@ impl<W> AdmissionState<W> {
 
     /// A device admits nothing from now on; waiters that have no other are refused (B-112). `None` when there is no such
     /// device, else whether it was closed before.
-    pub(super) fn close_device(
+    pub(crate) fn close_device(
         &mut self,
         now: Tick,
         ordinal: usize,
@@ -160,7 +160,7 @@ impl<W> AdmissionState<W> {
     }
 
     /// Admit nothing from now on and refuse all that wait.
-    pub(super) fn end(&mut self, decisions: &mut Vec<Decision<W>>) {
+    pub(crate) fn end(&mut self, decisions: &mut Vec<Decision<W>>) {
         self.has_ended = true;
         while let Some(id) = self.queue.first() {
             self.refuse_waiter(id, Refusal::Closing, decisions);
@@ -168,11 +168,11 @@ impl<W> AdmissionState<W> {
     }
 
     /// When [`AdmissionState::advance`] is due.
-    pub(super) fn next_deadline(&self) -> Option<Tick> {
+    pub(crate) fn next_deadline(&self) -> Option<Tick> {
         self.queue.next_deadline()
     }
 
-    pub(super) fn snapshot(&self) -> AdmissionSnapshot {
+    pub(crate) fn snapshot(&self) -> AdmissionSnapshot {
         let mut queued_by_class = [0; 3];
         let mut queued = vec![0; self.ledgers.len()];
         for demand in self.queue.demands() {
@@ -200,12 +200,12 @@ impl<W> AdmissionState<W> {
     }
 
     #[cfg(test)]
-    pub(super) fn ledgers(&self) -> &[DeviceLedger] {
+    pub(crate) fn ledgers(&self) -> &[DeviceLedger] {
         &self.ledgers
     }
 
     #[cfg(test)]
-    pub(super) fn counters(&self) -> AdmissionCounters {
+    pub(crate) fn counters(&self) -> AdmissionCounters {
         self.counters
     }
 

@@ -11,13 +11,13 @@ const MANUAL_SLICE: Duration = Duration::from_millis(5);
 
 /// The timer of one admission.
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     thread: Mutex<Option<thread::JoinHandle<()>>>,
     id: thread::ThreadId,
 }
 
 impl Timer {
-    pub(super) fn spawn<P: Send + 'static>(hub: &Arc<Hub<P>>) -> QueryResult<Self> {
+    pub(crate) fn spawn<P: Send + 'static>(hub: &Arc<Hub<P>>) -> QueryResult<Self> {
         let hub = hub.clone();
         let spawned = thread::Builder::new().name("graphreel-admission-timer".to_owned()).spawn(move || run(&hub));
         let thread = spawned.map_err(|error| {
@@ -29,7 +29,7 @@ impl Timer {
     }
 
     /// Wait until the thread, which was told to end, has ended; at most until `until`.
-    pub(super) fn join<P>(&self, hub: &Hub<P>, until: Instant) -> bool {
+    pub(crate) fn join<P>(&self, hub: &Hub<P>, until: Instant) -> bool {
         if thread::current().id() == self.id {
             return false;
         }
