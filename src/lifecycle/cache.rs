@@ -243,18 +243,17 @@ impl Shared {
         let (me, deadline) = (thread::current().id(), Instant::now() + LOAD_WAIT_MAX);
         let mut state = self.state.lock();
         loop {
-            let now = state.next_use();
-            match state.slots.get_mut(key) {
+            match state.slots.get(key) {
                 None => {
                     let key: Arc<str> = key.into();
                     state.slots.insert(key.clone(), Slot::Loading(me));
                     return Ok(Found::Load(LoadTurn { shared: self, key, done: false }));
                 }
-                Some(Slot::Ready { buffer, bytes: have, used, .. }) => {
+                Some(Slot::Ready { buffer, bytes: have, .. }) => {
                     if *have != bytes {
                         return Err(differs(key, bytes, *have));
                     }
-                    *used = now;
+                    // Its use is counted as it ends: until then it does not leave.
                     let entry = CacheEntry { buffer: buffer.clone(), key: key.into(), cache: Arc::downgrade(self) };
                     state.hits += 1;
                     return Ok(Found::Entry(entry));
@@ -390,7 +389,7 @@ impl Drop for CacheEntry {
         let Some(cache) = self.cache.upgrade() else { return };
         let mut state = cache.state.lock();
         let now = state.next_use();
-        // The end of a use counts: what was held longest is not what was used longest ago.
+        // What was held longest is not what was used longest ago.
         if let Some(Slot::Ready { buffer, used, .. }) = state.slots.get_mut(&self.key)
             && buffer.memory_id() == self.buffer.memory_id()
         {

@@ -148,7 +148,7 @@ impl ServiceStreamPool {
     }
 
     /// Hand out `count` idle streams. Admission sees to it that there are as many, so nothing is waited for: what was given back
-    /// is looked at for [`SETTLE_MAX`], no longer.
+    /// is looked at for two milliseconds, no longer.
     ///
     /// # Errors
     ///
