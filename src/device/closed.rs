@@ -9,6 +9,7 @@ use crate::kernel::Compiler;
 use crate::memory::{Account, BufferBinding, Handle, MemoryService, MemoryUsage, TrimReport};
 use crate::op::{Bytes, Op};
 use crate::server::{CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, Sealed, Server, WaitMode};
+use crate::staging::Staging;
 use crate::stream::StreamId;
 use crate::sync::Arc;
 use crate::ticket::{Fence, Profile, ReplayReport, Ticket};
@@ -65,6 +66,19 @@ impl Server for ClosedServer {
     }
 
     fn doom(&mut self, _stream: StreamId, _error: &ServerError) {}
+
+    fn stage(&mut self, _bytes: u64) -> Result<Box<dyn Staging>> {
+        self.refuse()
+    }
+
+    fn write_staged(&mut self, _stream: StreamId, _dst: BufferBinding, _staged: Box<dyn Staging>) -> Result<()> {
+        self.refuse()
+    }
+
+    fn fail_write(&mut self, _stream: StreamId, _dst: BufferBinding, _error: &ServerError) -> Result<()> {
+        // Nothing of it can be read any more.
+        Ok(())
+    }
 
     fn flush(&mut self, _stream: StreamId) -> Result<()> {
         self.refuse()
