@@ -100,6 +100,11 @@ impl Device {
         self.inner.monitor.lost()
     }
 
+    /// Why it answers no call any more: it is lost, or closed. `None` while it does.
+    pub(crate) fn gone(&self) -> Option<ServerError> {
+        self.lost().or_else(|| self.inner.closed())
+    }
+
     /// Block until the device is lost, for at most `timeout`; true when it is.
     pub fn wait_lost(&self, timeout: Duration) -> bool {
         let clock = &self.inner.config.clock;
@@ -344,6 +349,28 @@ impl Device {
     /// device's lock: `with` must not use handles of this device.
     pub fn with_server<S: Server + 'static, R>(&self, with: impl FnOnce(&mut S) -> R) -> Option<R> {
         self.inner.lock().as_any_mut().downcast_mut::<S>().map(with)
+    }
+
+    /// As [`Device::with_contract`], for calls on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError::Closed`] for an exclusive stream whose turn is over.
+    pub(crate) fn with_contract_on<R>(&self, stream: StreamId, with: impl FnOnce(&mut dyn Server) -> R) -> Result<R> {
+        Ok(with(&mut **self.inner.lock_on(stream)?))
+    }
+
+    /// Wait for at most `within` where too much is in flight; whether there is room for more.
+    ///
+    /// # Errors
+    ///
+    /// The device's loss or close.
+    pub(crate) fn has_room(&self, within: Duration) -> Result<bool> {
+        let Some(fence) = self.inner.lock().pressure() else { return Ok(true) };
+        self.inner.closed().map_or(Ok(()), Err)?;
+        // A matter of the waiting thread, whatever the device's clock is.
+        let clock = Clock::system();
+        fence.wait(&clock, clock.deadline_in(within))
     }
 
     /// Use the server as the contract sees it, for tests of backends. Holds the device's lock, as [`Device::with_server`].

@@ -54,6 +54,12 @@ pub fn configure_io_pool_process(
     process().configure(config, &start).map_err(|error| error.with_fact("device_ordinal", first_ordinal))
 }
 
+/// What is in effect on this machine, in this environment.
+fn resolve(config: &IoPoolProcessConfig) -> QueryResult<IoPoolProcessConfig> {
+    let parallel = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    config.resolve(|name| std::env::var(name).ok(), parallel)
+}
+
 impl Process {
     /// See [`configure_io_pool_process`].
     fn configure(
@@ -64,10 +70,17 @@ impl Process {
         if config.mode == IoPoolMode::Native || !READS_AT {
             return Ok(None);
         }
-        let parallel = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let wanted = config.resolve(|name| std::env::var(name).ok(), parallel)?;
+        let wanted = resolve(config)?;
         // Held over the start of threads: the pool is set up by one caller at a time.
-        let mut effective = self.effective.lock();
+        self.set_up(&mut self.effective.lock(), wanted, start).map(Some)
+    }
+
+    fn set_up(
+        &self,
+        effective: &mut Option<IoPoolProcessConfig>,
+        wanted: IoPoolProcessConfig,
+        start: &dyn Fn(Work) -> io::Result<()>,
+    ) -> QueryResult<IoPoolProcessConfig> {
         let threads = wanted.thread_count.and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
         self.pool.resize(threads, start).map_err(|error| {
             let message =
@@ -77,7 +90,7 @@ impl Process {
                 .with_fact("native_message", error)
         })?;
         *effective = Some(wanted);
-        Ok(Some(wanted))
+        Ok(wanted)
     }
 
     /// What is in effect. A process that has built no backend reads by the default.
@@ -86,15 +99,16 @@ impl Process {
     ///
     /// As [`configure_io_pool_process`]; `io_pool_unavailable` where files cannot be read at positions.
     pub(super) fn effective(&self) -> QueryResult<IoPoolProcessConfig> {
-        let known = *self.effective.lock();
-        if let Some(known) = known {
+        let mut effective = self.effective.lock();
+        if let Some(known) = *effective {
             return Ok(known);
         }
-        configure_io_pool_process(0, &IoPoolProcessConfig::DEFAULT)?.ok_or_else(|| {
+        if !READS_AT {
             let message = "files cannot be read at a position on this system; read them whole and write the buffer";
-            QueryError::new(QueryErrorCode::UnsupportedOperation, operation::SOURCE, message)
-                .with_reason("io_pool_unavailable")
-        })
+            return Err(QueryError::new(QueryErrorCode::UnsupportedOperation, operation::SOURCE, message)
+                .with_reason("io_pool_unavailable"));
+        }
+        self.set_up(&mut effective, resolve(&IoPoolProcessConfig::DEFAULT)?, &start)
     }
 
     /// Count one more read; `None` when there are [`READS_MAX`].

@@ -204,8 +204,8 @@ fn prepare(
         );
         return Err(Failure::out_of_range(name, &problem));
     };
-    if let Some(lost) = device.lost() {
-        return Err(native(lost));
+    if let Some(error) = device.gone() {
+        return Err(native(error));
     }
     let dst = dst.slice(dst_offset..last).map_err(native)?;
     check_range("read_source", &dst.binding(), device.info().id).map_err(native)?;

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::file::SourceFile;
 use super::pool::{Turn, TurnPool, Turns};
 use super::process::ReadPermit;
-use crate::clock::{Clock, Signal};
+use crate::clock::Signal;
 use crate::device::{Buffer, Device};
 use crate::error::{Result, ServerError};
 use crate::lifecycle::error::QueryResult;
@@ -160,7 +160,7 @@ impl Transfer {
                 (std::mem::take(&mut state.filled), state.permit.take())
             };
             if let Err(error) = server.fail_write(plan.stream, plan.dst.binding(), &failure.cause) {
-                tracing::warn!(%error, "the destination of a failed read could not be marked");
+                tracing::debug!(%error, "the destination of a failed read could not be marked");
             }
             Some(dropped)
         });
@@ -181,17 +181,6 @@ impl Transfer {
         }
         state.begun += 1;
         Some(state.begun - 1)
-    }
-
-    /// Wait a little where the device has too much to do; whether there is room.
-    fn has_room(&self) -> Result<bool> {
-        match self.plan.device.with_contract(|server| server.pressure()) {
-            None => Ok(true),
-            Some(fence) => {
-                let clock = Clock::system();
-                fence.wait(&clock, clock.deadline_in(ROOM_WAIT))
-            }
-        }
     }
 
     /// Read a piece into staging memory, without the device's lock.
@@ -246,7 +235,7 @@ impl Transfer {
         let piece = plan.piece(index);
         let bytes = piece.end - piece.start;
         let dst = plan.dst.slice(piece)?.binding();
-        plan.device.with_contract(|server| {
+        plan.device.with_contract_on(plan.stream, |server| {
             if self.state.lock().is_over() {
                 return Ok(Written::Over);
             }
@@ -259,7 +248,7 @@ impl Transfer {
             }
             state.outcome = Some(Ok(()));
             Ok(Written::Last(state.permit.take()))
-        })
+        })?
     }
 
     /// A piece was written, so another may be begun.
@@ -276,7 +265,7 @@ impl Turns for Transfer {
         if crate::process::is_ending() || self.state.lock().is_over() {
             return Turn::Over;
         }
-        match self.has_room() {
+        match self.plan.device.has_room(ROOM_WAIT) {
             Ok(true) => {}
             Ok(false) => return Turn::Again,
             Err(error) => {
