@@ -76,7 +76,8 @@ impl Server for ClosedServer {
     }
 
     fn fail_write(&mut self, _stream: StreamId, _dst: BufferBinding, _error: &ServerError) -> Result<()> {
-        self.refuse()
+        // Nothing of it can be read any more.
+        Ok(())
     }
 
     fn flush(&mut self, _stream: StreamId) -> Result<()> {

@@ -55,12 +55,28 @@ pub fn build_with(
     construct(Construction { config, factory, server, probe: &*probe, journal, spawn_executor: &spawn_executor })
 }
 
+/// As [`inert`], over delivery lanes whose threads have ended: what is delivered runs on the thread that submits it.
+///
+/// # Errors
+///
+/// A thread that does not start.
+pub fn inert_without_lanes() -> QueryResult<GpuBackendCore> {
+    inert_over(None, ObservationCompletionExecutor::stopped())
+}
+
 /// A core with an empty generation, no claim and no device, but with delivery, coordinator and handles.
 ///
 /// # Errors
 ///
 /// A thread that does not start.
 pub fn inert(completion_queue_capacity: Option<usize>) -> QueryResult<GpuBackendCore> {
+    inert_over(completion_queue_capacity, ObservationCompletionExecutor::spawn()?)
+}
+
+fn inert_over(
+    completion_queue_capacity: Option<usize>,
+    executor: ObservationCompletionExecutor,
+) -> QueryResult<GpuBackendCore> {
     let lifecycle = BackendLifecycle::new();
     let generation = next_identity();
     let resource = Arc::new(ResourceCore::new(next_identity(), None));
@@ -70,7 +86,7 @@ pub fn inert(completion_queue_capacity: Option<usize>) -> QueryResult<GpuBackend
         Config::default().clock,
         BackendMetricsStore::new(generation, &[])?,
         completion_queue_capacity,
-        ObservationCompletionExecutor::spawn()?,
+        executor,
     );
     let coordinator = CloseCoordinator::spawn(resource.clone(), lifecycle)?;
     let identity = GpuBackendCoreIdentity {

@@ -112,6 +112,7 @@ impl ResourceGeneration {
         Self { id, service: OnceLock::new(), startup_records: OnceLock::new(), journal, lease }
     }
 
+    #[cfg(test)]
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -120,6 +121,7 @@ impl ResourceGeneration {
         &self.journal
     }
 
+    #[cfg(test)]
     pub(crate) fn lease(&self) -> &LiveBackendLease {
         &self.lease
     }
@@ -137,6 +139,7 @@ impl ResourceGeneration {
         self.service().ok_or_else(unpublished)
     }
 
+    #[cfg(test)]
     pub(crate) fn startup_records(&self) -> Option<&Arc<[GpuBackendDeviceStartupRecord]>> {
         self.startup_records.get()
     }

@@ -32,7 +32,7 @@ impl LossWatch {
         tracing::error!(device_ordinal = self.ordinal, reason, "a device's ledger closes after its loss");
         let one_way = standing::is_one_way(service.kind);
         if let Err(error) =
-            service.admission.close_device(self.ordinal, DeviceClosure::Faulted { reason: reason.into() })
+            service.admission.close_device(self.ordinal, DeviceClosure::Faulted { reason: reason.clone() })
         {
             tracing::error!(%error, one_way, "the ledger of a lost device could not be closed");
         }

@@ -88,6 +88,7 @@ impl<P: Send + 'static> AdmissionController<P> {
     }
 
     /// Refuse those whose deadline has come, without waiting for the timer: for tests with a clock that is moved by hand.
+    #[cfg(test)]
     pub(crate) fn expire_due(&self) {
         self.hub.expire_due();
     }
@@ -258,10 +259,12 @@ impl<P: Send + 'static> Hub<P> {
     /// Returns what goes back because nobody waits for it.
     fn deliver_one(self: &Arc<Self>, decision: Decision<Waiting<P>>) -> Option<(Placement, P)> {
         let (outcome, settled) = match decision {
-            Decision::Granted { waiting: Waiting { payload, outcome }, placement, queue_wait, .. } => {
+            Decision::Granted { id, waiting: Waiting { payload, outcome }, placement, queue_wait } => {
+                tracing::debug!(request = id, ?queue_wait, "a request that waited is granted");
                 (outcome, Ok((Grant::new(self.clone(), placement, queue_wait), payload)))
             }
-            Decision::Refused { waiting: Waiting { payload, outcome }, refusal, .. } => {
+            Decision::Refused { id, waiting: Waiting { payload, outcome }, refusal } => {
+                tracing::debug!(request = id, ?refusal, "a request that waited is refused");
                 // Before anybody hears of it, and also if nobody ever asks (B-98).
                 guarded("dropping what a request held", || drop(payload));
                 (outcome, Err(refusal.into_error()))

@@ -105,14 +105,9 @@ impl CloseCoordinator {
         }
     }
 
-    /// Keep the cleanup's thread from taking any further step: what is left of the backend leaks on purpose. It waits for
-    /// a step that runs, for a bounded time, and does nothing the second time (B-189, B-191).
-    pub(crate) fn detach_for_exit(&self) {
-        self.0.progress.detach();
-    }
-
-    /// The same for the handler of an exit, which asks until no step runs. It keeps nothing alive, and reaches the cleanup
-    /// also when every coordinator is gone (B-191).
+    /// What keeps the cleanup's thread from taking any further step once the process exits: what is left of the backend
+    /// leaks on purpose (B-189). The handler of the exit asks it until no step runs. It keeps nothing alive, and reaches the
+    /// cleanup also when every coordinator is gone (B-191).
     pub(crate) fn exit_hook(&self) -> Weak<dyn AtExit> {
         process::weak_hook(&self.0.progress)
     }

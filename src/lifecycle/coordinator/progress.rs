@@ -2,7 +2,7 @@
 //! blocks (B-159).
 
 use std::panic::catch_unwind;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::lifecycle::gate::BackendLifecycle;
 use crate::lifecycle::watched::WatchedWord;
@@ -19,9 +19,6 @@ const FAILED_CLOSED: u64 = 1 << 2;
 const DETACHED: u64 = 1 << 3;
 /// A step of the cleanup runs; the one bit that is cleared again.
 const STEPPING: u64 = 1 << 4;
-
-/// How long an exit waits for a step that runs. It is above the slice of a drain, and far below what an exit may take.
-const EXIT_WAIT: Duration = Duration::from_millis(250);
 
 /// How far the close of a backend is, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,13 +159,6 @@ impl Progress {
         }
         let begun = self.word.update(|word| (word & DETACHED == 0).then_some(word | STEPPING));
         begun.map(|_| Step(self)).map_err(|_| Exiting)
-    }
-
-    /// No step begins from here on; wait for the one that runs, for a bounded time.
-    pub(super) fn detach(&self) {
-        if !self.stand_still() {
-            let _ = self.word.wait(Some(Instant::now() + EXIT_WAIT), |word| word & STEPPING == 0);
-        }
     }
 }
 

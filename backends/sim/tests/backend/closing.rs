@@ -326,3 +326,80 @@ fn a_close_over_hung_work_ends_late() {
     factory.probe(0).unwrap().release_hangs();
     close(core, &factory);
 }
+
+/// B-137: without lanes delivery is on the submitting thread, under the guard, and nothing is lost.
+#[test]
+fn delivery_without_lanes_is_on_the_submitting_thread() {
+    let core = graphreel::lifecycle::hooks::inert_without_lanes().unwrap();
+    let begin = core.begin_attempt(BeginAttemptRequest::default()).unwrap();
+    let (told, seen) = mpsc::channel();
+    let closer = core.clone();
+    begin.owner.register_seal_observer(move |_| told.send(closer.close_and_wait(LONG).unwrap_err()).unwrap()).unwrap();
+    begin.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    assert_eq!(seen.recv_timeout(LONG).unwrap().reason(), Some("reentrant_observation_close"));
+    assert!(begin.completion.is_ready() && !core.close_snapshot().closing, "R-11: a refused call has no effect");
+    core.close_and_wait(LONG).unwrap();
+}
+
+/// TB-5, B-139 to B-141: an observer of any owner is refused every blocking close, before anything is signalled.
+#[test]
+fn an_observer_is_refused_every_blocking_close() {
+    use graphreel::lifecycle::{ObservationBounds, ObservationOwner};
+    let core = inert(None).unwrap();
+    let owner = ObservationOwner::new("a query", None, ObservationBounds::default());
+    let (told, seen) = mpsc::channel();
+    let closer = core.clone();
+    owner.register_seal_observer(move |_| {
+        let waits = closer.close_and_wait(LONG).unwrap_err();
+        let until = closer.close_and_wait_until(Instant::now() + LONG).unwrap_err();
+        let awaited = graphreel::lifecycle::parts::block_on(closer.close_and_wait_async(LONG)).unwrap_err();
+        told.send(([waits, until, awaited], closer.close_snapshot())).unwrap();
+    });
+    assert!(owner.finish_query(Some(AttemptOutcome::Succeeded)));
+    let (errors, snapshot) = seen.recv_timeout(LONG).unwrap();
+    for error in errors {
+        assert_eq!((error.code(), error.reason()), (QueryErrorCode::Internal, Some("reentrant_observation_close")));
+    }
+    assert!(!snapshot.closing);
+    core.close_and_wait(LONG).unwrap();
+}
+
+/// TB-18, TB-19, B-150, B-170: a real execution pool whose lifecycle job is stuck holds the claim until it ends; then the
+/// cleanup is late, its supervisor is joined, and the claim is free at once.
+#[test]
+fn a_stuck_cleanup_holds_the_claim() {
+    let _one = one_claiming_test();
+    for by_handle in [false, true] {
+        let (core, factory) = built(1);
+        let (begin, handle) = admitted(&core.session_capability());
+        let (open, gate) = mpsc::channel::<()>();
+        let (entered, inside) = mpsc::channel();
+        let context = handle.acquire_context().unwrap();
+        context
+            .spawn(async move {
+                entered.send(()).unwrap();
+                let _ = gate.recv();
+            })
+            .unwrap();
+        inside.recv_timeout(LONG).unwrap();
+        let watcher = core.clone();
+        drop((context, handle, begin));
+        if by_handle {
+            drop(core);
+            watcher.close();
+        } else {
+            assert!(core.close());
+            drop(core);
+        }
+        let error = watcher.close_and_wait(Duration::from_millis(250)).unwrap_err();
+        assert_eq!(error.reason(), Some("backend_close_timeout"));
+        assert_eq!(error.fact_value("gpu_resource_quiescent"), Some("false"));
+        let claim = graphreel::lifecycle::claim_live_backend(&[usize::MAX - 2]).unwrap_err();
+        assert_eq!(claim.reason(), Some("backend_already_live"));
+        open.send(()).unwrap();
+        let closed = watcher.close_and_wait(Duration::from_secs(5)).unwrap();
+        assert!(closed.gpu_resource_quiescent && closed.cleanup_late_success_count > 0, "{closed:?}");
+        drop(graphreel::lifecycle::claim_live_backend(&[usize::MAX - 2]).unwrap());
+        clean(&factory);
+    }
+}
