@@ -112,7 +112,6 @@ impl ResourceGeneration {
         Self { id, service: OnceLock::new(), startup_records: OnceLock::new(), journal, lease }
     }
 
-    #[cfg(test)]
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -200,7 +199,7 @@ impl fmt::Debug for ResourceGeneration {
 /// It shows which generation, never its resources (B-96).
 impl fmt::Debug for GpuResourcePermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GpuResourcePermit").field("generation", &self.generation.id).finish()
+        f.debug_struct("GpuResourcePermit").field("generation", &self.generation.id()).finish()
     }
 }
 

@@ -96,6 +96,16 @@ impl GpuBackendSession {
         admit::try_admit(&self.resource, &self.observation, request)
     }
 
+    /// Refuse the requests whose deadline has come, without waiting for the timer: for a clock that is moved by hand.
+    ///
+    /// # Errors
+    ///
+    /// `backend_closing` once close was signalled.
+    #[cfg(any(test, feature = "test-hooks"))]
+    pub fn expire_due(&self) -> QueryResult {
+        with_service(&self.resource, self.observation.lifecycle(), |service| service.admission.expire_due())
+    }
+
     /// Everything that the installed services report, read once.
     ///
     /// # Errors

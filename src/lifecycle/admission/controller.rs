@@ -88,7 +88,7 @@ impl<P: Send + 'static> AdmissionController<P> {
     }
 
     /// Refuse those whose deadline has come, without waiting for the timer: for tests with a clock that is moved by hand.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-hooks"))]
     pub(crate) fn expire_due(&self) {
         self.hub.expire_due();
     }

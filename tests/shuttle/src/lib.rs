@@ -31,7 +31,6 @@ pub mod lifecycle {
     pub mod watched;
 
     #[path = "../../../../src/lifecycle/coordinator/mod.rs"]
-    #[expect(dead_code, reason = "the models use a part of it")]
     pub mod coordinator;
 
     #[path = "../../../../src/lifecycle/attempt/mod.rs"]
@@ -42,7 +41,6 @@ pub mod lifecycle {
     #[path = "../../../../src/lifecycle/metrics/mod.rs"]
     pub mod metrics;
     #[path = "../../../../src/lifecycle/reentrancy.rs"]
-    #[expect(dead_code, reason = "the models use a part of it")]
     pub mod reentrancy;
 
     pub mod close_model;

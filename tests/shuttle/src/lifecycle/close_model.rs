@@ -168,7 +168,11 @@ pub fn a_broken_drain() {
 pub fn an_exit() {
     let backend = Backend::new(2, false);
     backend.coordinator.signal();
-    backend.coordinator.detach_for_exit();
+    let exit = backend.coordinator.exit_hook().upgrade().expect("the cleanup's thread holds it");
+    while !exit.stand_still() {
+        thread::yield_now();
+    }
+    drop(exit);
     let drains = backend.resource.drains.load(Ordering::SeqCst);
     let waited = backend.coordinator.wait(HOUR);
     let now = backend.coordinator.snapshot();
