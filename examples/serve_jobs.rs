@@ -80,7 +80,9 @@ pub fn run(kind: BackendKind) -> Result<(), Box<dyn Error>> {
     let counted = tally.total();
     let counters = core.session_capability().attempt_counters_snapshot();
     if counted != JOBS || counters.reports_ready != JOBS as u64 || tally.other.into_inner() > 0 {
-        return Err(format!("{counted} of {JOBS} jobs ended as they should, {} reported", counters.reports_ready).into());
+        return Err(
+            format!("{counted} of {JOBS} jobs ended as they should, {} reported", counters.reports_ready).into()
+        );
     }
     Ok(())
 }

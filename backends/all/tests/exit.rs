@@ -7,7 +7,7 @@
 #[path = "exit/child.rs"]
 mod child;
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -129,7 +129,6 @@ fn a_process_ends_with_its_own_status() {
 
 /// B-192: the same over a driver that has destructors of its own.
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is left out has to say so where people look")]
 fn a_process_with_a_wgpu_device_ends_with_its_own_status() {
     let found = graphreel_backends::factory(BackendChoice::Kind(BackendKind::Wgpu));
     if !found.is_ok_and(|found| found.inventory().facts(0).is_ok()) {

@@ -1,3 +1,5 @@
+//! What was observed, held against what was validated.
+
 use super::*;
 use crate::lifecycle::config::{
     GpuBackendConfig, GpuBackendDeviceConfig, GpuBackendDeviceProfile, QueryExecutionConfig, QueueBounds,
