@@ -22,8 +22,11 @@ use crate::server::WgpuServer;
 /// The smallest buffer.
 const UPLOAD_BYTES_MIN: u64 = 64 << 10;
 
-/// Buffers that came back, mapped or not: above this mapped ones are dropped, and callers should wait.
+/// Buffers that came back, mapped or not: above this mapped ones are dropped.
 const RETURNED_BYTES_MAX: u64 = 64 << 20;
+
+/// Buffers that the queue still copies from: above this callers should wait.
+const FLYING_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes in a batch after which it is submitted, so that the device copies while the next bytes are filled in.
 const BATCH_BYTES_MAX: u64 = 1 << 20;
@@ -55,8 +58,10 @@ struct Lent {
 }
 
 impl Returned {
-    fn bytes(&self) -> u64 {
-        self.0.lock().iter().map(|(buffer, _)| buffer.size()).sum()
+    /// Bytes that are not mapped yet.
+    fn flying_bytes(&self) -> u64 {
+        let returned = self.0.lock();
+        returned.iter().filter(|(_, mapped)| mapped.outcome().is_none()).map(|(buffer, _)| buffer.size()).sum()
     }
 
     /// A mapped buffer of at least `bytes`, if there is one.
@@ -64,7 +69,8 @@ impl Returned {
         let mut returned = self.0.lock();
         returned.retain(|(_, mapped)| mapped.outcome() != Some(false));
         let fits = |(buffer, mapped): &Remapped| mapped.outcome().is_some() && buffer.size() >= bytes;
-        let index = returned.iter().position(fits)?;
+        // The one that was used last: its bytes are still in the processor's cache.
+        let index = returned.iter().rposition(fits)?;
         Some(returned.remove(index).0)
     }
 
@@ -124,7 +130,7 @@ impl Uploads {
 
     /// Whether more is on its way than should be.
     pub(crate) fn is_over(&self) -> bool {
-        self.returned.bytes() > RETURNED_BYTES_MAX
+        self.returned.flying_bytes() > FLYING_BYTES_MAX
     }
 
     /// Drop the buffers that nobody uses.

@@ -100,13 +100,11 @@ impl TurnPool {
 
 impl Shared {
     fn work(&self) {
-        while let Some(who) = self.next() {
+        let mut again = None;
+        while let Some(who) = self.next(again.take()) {
             match catch_unwind(AssertUnwindSafe(|| who.turn())) {
                 Ok(Turn::Over) => {}
-                Ok(Turn::Again) => {
-                    self.state.lock().waiting.push_back(who);
-                    self.changed.notify_one();
-                }
+                Ok(Turn::Again) => again = Some(who),
                 Err(_) => {
                     // Its own panic, or the device's: other reads keep this thread.
                     if catch_unwind(AssertUnwindSafe(|| who.broke())).is_err() {
@@ -117,13 +115,15 @@ impl Shared {
         }
     }
 
-    /// Who is next; `None` when this thread is one too many.
-    fn next(&self) -> Option<Arc<dyn Turns>> {
+    /// Who is next, with `again` behind those that wait; `None` when this thread is one too many. Who waits alone keeps the
+    /// thread: to hand a piece of work to another one costs more than a small piece does.
+    fn next(&self, again: Option<Arc<dyn Turns>>) -> Option<Arc<dyn Turns>> {
         let mut state = self.state.lock();
+        state.waiting.extend(again);
         loop {
             if state.threads > state.wanted {
                 state.threads -= 1;
-                // It may have been woken for a turn that another has to serve now.
+                // It may have been woken for a turn that another has to serve now, or has just left one.
                 self.changed.notify_one();
                 return None;
             }

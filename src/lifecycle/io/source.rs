@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::file::SourceFile;
 use super::process::{READS_MAX, process};
 use super::transfer::{Plan, Transfer};
+use crate::caps::DeviceKind;
 use crate::clock::Deadline;
 use crate::device::{Buffer, Device};
 use crate::error::{GraphOp, ServerError};
@@ -19,7 +20,7 @@ use crate::lifecycle::config::SourceSchedulerPolicy;
 use crate::lifecycle::error::QueryResult;
 use crate::op::check_range;
 use crate::stream::StreamId;
-use crate::sync::Arc;
+use crate::sync::{Arc, thread};
 
 /// How often a wait looks whether the process is ending.
 const LOOK: Duration = Duration::from_millis(100);
@@ -171,7 +172,17 @@ pub fn read_source(
         window: policy.prefetch() as u64 + 1,
         pool: process().pool.clone(),
     };
-    Ok(SourceWork(Transfer::begin(plan, permit, effective.thread_count.unwrap_or(1))))
+    let threads = effective.thread_count.unwrap_or(1).min(turns_max(device));
+    Ok(SourceWork(Transfer::begin(plan, permit, threads)))
+}
+
+/// Threads that one read should have at most. A software device copies on the host's processors: one of them is left to it,
+/// since readers that take its time make both sides slower.
+fn turns_max(device: &Device) -> usize {
+    if device.info().kind != DeviceKind::Software {
+        return usize::MAX;
+    }
+    thread::available_parallelism().map_or(1, |count| count.get().saturating_sub(1).max(1))
 }
 
 /// Check all that can be known at once: the destination's part, and the file.
