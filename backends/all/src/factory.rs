@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_kind_that_is_not_here_says_why() {
         for kind in [BackendKind::Cuda, BackendKind::Hip] {
-            let error = factory(BackendChoice::Kind(kind)).err().expect("it is not in this build");
+            let error = factory(BackendChoice::Kind(kind)).expect_err("it is not in this build");
             assert_eq!((error.reason(), error.fact_value("field")), (Some("backend_unavailable"), Some("backend")));
             assert!(error.message().contains("not in this build"), "{error}");
         }
