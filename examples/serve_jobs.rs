@@ -89,7 +89,7 @@ pub fn run(kind: BackendKind) -> Result<(), Box<dyn Error>> {
 
 /// One job: admit, work, report.
 fn serve(session: &GpuBackendSession, job: usize) -> QueryResult {
-    let begin = session.begin_attempt(BeginAttemptRequest::named(format!("job {job}")))?;
+    let begin = session.begin_attempt(BeginAttemptRequest::default().with_name(format!("job {job}")))?;
     let cancel = CancellationToken::new();
     let words = 1_024 << (job % 7);
     let mut request = QueryAdmissionRequest::new(begin.owner.admission_binding())
@@ -119,7 +119,7 @@ fn serve(session: &GpuBackendSession, job: usize) -> QueryResult {
 
 /// Capture two kernels as a graph, replay it twice, and check the result.
 fn work(context: &QueryContext, words: usize, seed: u32) -> Result<(), ServerError> {
-    let scale = context.kernel(Wgsl::new(SCALE, "scale"))?;
+    let scale = context.kernel(Wgsl::new(SCALE).entry("scale"))?;
     let buffer = context.upload(&vec![seed; words])?;
     let groups = [(words as u32).div_ceil(64), 1, 1];
     let (graph, ()) = context.capture(|c| {
