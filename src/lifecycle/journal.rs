@@ -7,7 +7,9 @@ use std::time::Instant;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::lifecycle::gate::backend_closing;
 use crate::lifecycle::records::GpuBackendDeviceStartupRecord;
-use crate::sync::{Arc, PoisonMutex, Weak};
+#[cfg(any(test, feature = "test-hooks"))]
+use crate::sync::Weak;
+use crate::sync::{Arc, PoisonMutex};
 
 /// A resource that a journal keeps, shared with the service.
 pub(crate) trait JournaledResource: Send + Sync + Debug {
@@ -28,6 +30,7 @@ pub(crate) trait JournaledResource: Send + Sync + Debug {
 pub(crate) struct ConstructionResourceJournal(Arc<PoisonMutex<Entries>>);
 
 /// A view of a journal that keeps nothing alive.
+#[cfg(any(test, feature = "test-hooks"))]
 #[derive(Clone, Debug)]
 pub(crate) struct WeakConstructionResourceJournal(Weak<PoisonMutex<Entries>>);
 
@@ -83,6 +86,7 @@ impl ConstructionResourceJournal {
     }
 
     /// The kinds of the entries, in the order of their creation.
+    #[cfg(any(test, feature = "test-hooks"))]
     pub(crate) fn labels(&self) -> Vec<&'static str> {
         self.0.lock_recovered().entries.iter().map(|entry| entry.label).collect()
     }
@@ -118,6 +122,7 @@ impl ConstructionResourceJournal {
             };
             match entry {
                 Some(entry) => {
+                    tracing::debug!(resource = entry.label, "an installed resource is let go");
                     if let Kept::Resource(resource) = &entry.kept {
                         resource.release();
                     }
@@ -129,11 +134,13 @@ impl ConstructionResourceJournal {
     }
 
     /// A view for a probe.
+    #[cfg(any(test, feature = "test-hooks"))]
     pub(crate) fn downgrade(&self) -> WeakConstructionResourceJournal {
         WeakConstructionResourceJournal(Arc::downgrade(&self.0))
     }
 }
 
+#[cfg(any(test, feature = "test-hooks"))]
 impl WeakConstructionResourceJournal {
     /// The journal, while someone keeps it.
     pub(crate) fn upgrade(&self) -> Option<ConstructionResourceJournal> {

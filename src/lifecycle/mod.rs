@@ -12,7 +12,7 @@
 //! | `admission`, `admit`, `admitted`, [`handle`] | from a request to an attempt on its device |
 //! | [`attempt`], [`observation`] | one execution try from its begin to its report, and how observation is delivered |
 //! | [`metrics`], [`health`] | what is counted, and whether all is well |
-//! | `pool`, `streams`, `memory`, `context`, `cache`, `lanes` | what is installed on a device |
+//! | [`pool`], [`streams`], [`memory`], [`context`], [`cache`], `lanes` | what is installed on a device |
 //! | [`io`] | reading files into device buffers |
 //! | `gate`, `resource`, `journal`, `coordinator`, `tracker`, `reentrancy`, `exit` | closing without losing anything |
 
@@ -29,7 +29,7 @@ pub mod capacity;
 pub mod checkpoint;
 pub mod config;
 mod construct;
-pub(crate) mod context;
+pub mod context;
 pub(crate) mod coordinator;
 pub mod core;
 pub mod diagnostics;
@@ -50,11 +50,11 @@ pub mod io;
 pub(crate) mod journal;
 mod lanes;
 pub mod lease;
-pub(crate) mod memory;
+pub mod memory;
 pub mod metrics;
 pub mod observation;
 pub(crate) mod park;
-pub(crate) mod pool;
+pub mod pool;
 pub mod preflight;
 pub mod records;
 pub(crate) mod reentrancy;
@@ -62,7 +62,7 @@ pub(crate) mod resource;
 pub(crate) mod service;
 pub mod session;
 mod standing;
-pub(crate) mod streams;
+pub mod streams;
 pub mod telemetry;
 pub(crate) mod tracker;
 mod watch;
@@ -77,7 +77,7 @@ pub use attempt::ledger::AttemptCountersSnapshot;
 pub use attempt::owner::{AttemptBegin, AttemptOwner, BeginAttemptRequest};
 pub use attempt::report::{AttemptDisposition, AttemptOutcome, QueryAttemptReport};
 pub use bytes::bytes_with_gib;
-pub use cache::CacheEntry;
+pub use cache::{CacheEntry, ResidentCacheReport};
 pub use capacity::{
     GpuDeviceCapacity, GpuDeviceCapacityProbe, probe_capacity, probe_device_capacity, resolve_capacity,
 };
@@ -104,9 +104,11 @@ pub use metrics::store::{
     AttemptDurations, AttemptMetrics, BackendMetricsSnapshot, BackendMetricsStore, DeviceMetrics,
 };
 pub use observation::owner::{ObservationBounds, ObservationOwner, ObservationSnapshot};
+pub use pool::ExecutionPoolReport;
 pub use preflight::{PlannedDevice, Preflight, preflight};
 pub use records::{DeviceResourceProfile, GpuBackendDeviceStartupRecord, MemoryManagerInstallation};
 pub use session::GpuBackendSession;
+pub use streams::StreamPoolReport;
 pub use telemetry::{DeviceTelemetrySnapshot, TelemetrySample, TelemetrySource, TelemetryState};
 
 /// Parts that are no interface, for tests of backends and for model checkers.

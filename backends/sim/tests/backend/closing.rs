@@ -352,7 +352,7 @@ fn an_observer_is_refused_every_blocking_close() {
     owner.register_seal_observer(move |_| {
         let waits = closer.close_and_wait(LONG).unwrap_err();
         let until = closer.close_and_wait_until(Instant::now() + LONG).unwrap_err();
-        let awaited = graphreel::lifecycle::parts::block_on(closer.close_and_wait_async(LONG)).unwrap_err();
+        let awaited = pollster::block_on(closer.close_and_wait_async(LONG)).unwrap_err();
         told.send(([waits, until, awaited], closer.close_snapshot())).unwrap();
     });
     assert!(owner.finish_query(Some(AttemptOutcome::Succeeded)));
