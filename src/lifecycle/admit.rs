@@ -163,6 +163,8 @@ pub(crate) fn admit(
     observation: &Arc<ObservationCore>,
     request: QueryAdmissionRequest,
 ) -> Admission {
+    let span = tracing::debug_span!("admit", attempt_id = request.binding.attempt_id(), class = ?request.class);
+    let _entered = span.enter();
     Admission(match enter(resource, observation, request) {
         Ok(pending) => State::Pending(pending),
         Err(error) => State::Refused(error),
@@ -281,6 +283,8 @@ fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
     };
     match binding.attach(Box::new(admitted.clone()), queue_wait) {
         Ok(()) => {
+            let (attempt_id, device_ordinal, bytes) = (admitted.attempt(), admitted.ordinal(), admitted.bytes());
+            tracing::debug!(attempt_id, device_ordinal, bytes, ?queue_wait, "an attempt is admitted");
             // The attempt's own permit holds the observation scope from here on.
             if let Some(activity) = activity {
                 binding.attach_activity(activity);

@@ -66,6 +66,10 @@ impl BackendLifecycle {
     ///
     /// `backend_closing`; then nothing was counted.
     pub(crate) fn try_begin_observation(&self) -> QueryResult<ObservationPermit> {
+        // What comes next takes locks that may belong to threads that are gone.
+        if process::is_ending() {
+            return Err(backend_closing());
+        }
         Ok(ObservationPermit { _counted: self.try_begin(OBSERVATION)? })
     }
 

@@ -46,6 +46,10 @@ pub struct DirectUse {
 /// a device is open directly, with the first `holder` and the count of `holders`.
 pub fn claim_live_backend(ordinals: &[usize]) -> QueryResult<LiveBackendLease> {
     let ordinals: Arc<[usize]> = normalize_device_ordinals(ordinals)?.into();
+    if let Some(why) = process::ending_reason() {
+        let message = format!("no backend is built any more: {why}");
+        return Err(QueryError::new(QueryErrorCode::Cancelled, operation::BUILD, message).with_reason("process_ending"));
+    }
     let mut claims = CLAIMS.lock();
     if let Some(live) = &claims.live {
         let message =
@@ -113,6 +117,9 @@ impl Drop for LiveBackendLease {
 /// [`ServerError::DevicesOwned`] while a backend is live.
 pub fn hold_direct(what: &str) -> Result<DirectUse, ServerError> {
     let what: Arc<str> = what.into();
+    if let Some(why) = process::ending_reason() {
+        return Err(ServerError::closed(what, why));
+    }
     let mut claims = CLAIMS.lock();
     if let Some(ordinals) = claims.live.clone() {
         return Err(ServerError::DevicesOwned { what, ordinals });

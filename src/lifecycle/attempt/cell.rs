@@ -52,6 +52,8 @@ impl AttemptCell {
 
     /// End the attempt, unless it has ended. Without resources everything up to the observers happens in this call (B-123).
     pub(super) fn commit(self: &Arc<Self>, outcome: AttemptOutcome, error: Option<QueryError>) -> QueryResult {
+        let span = tracing::debug_span!("attempt_end", attempt_id = self.id, outcome = outcome.as_str());
+        let _entered = span.enter();
         let backend_closing = self.core.lifecycle().is_closing();
         let end = AttemptEnd { attempt_id: self.id, outcome, backend_closing };
         let committed = self.state().commit(Terminal { outcome, error, backend_closing });

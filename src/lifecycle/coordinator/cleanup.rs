@@ -32,6 +32,9 @@ impl From<Exiting> for Stop {
 pub(super) fn run(core: &ResourceCore, progress: &Progress) {
     progress.adopt_thread();
     progress.lifecycle.wait_closing(None);
+    let span = tracing::info_span!("close", resource_core = core.identity());
+    let _entered = span.enter();
+    tracing::info!("a backend is closing");
     match catch_unwind(AssertUnwindSafe(|| clean(core, progress))) {
         Ok(Ok(())) => progress.publish_gpu_quiescent(),
         Ok(Err(Stop::Exiting)) => return,
@@ -40,6 +43,7 @@ pub(super) fn run(core: &ResourceCore, progress: &Progress) {
     }
     progress.lifecycle.wait_observation_idle(None);
     progress.publish_observation_quiescent();
+    tracing::info!("a backend is closed");
 }
 
 /// Take everything device-side apart, the lease last. What is held in a [`ManuallyDrop`] leaks where this ends early, also by

@@ -238,6 +238,11 @@ fn fork() {
         let refused = held.context.upload(&[1_u32; 4]).is_err_and(|error| error.is_closed());
         let read = held.context.stream().read::<u32>(&buffer).is_err_and(|error| error.is_closed());
         let closed = held.core.close_and_wait(Duration::from_millis(100)).is_err();
+        let session = held.core.session_capability();
+        let begun = session.begin_attempt(BeginAttemptRequest::default()).is_err();
+        let looked = session.diagnostics().is_err();
+        let built = GpuBackendCore::new(config(), &*factory()).is_err();
+        let refused = refused && begun && looked && built;
         drop((buffer, held));
         std::process::exit(if refused && read && closed { 21 } else { 22 });
     }

@@ -403,3 +403,51 @@ fn a_stuck_cleanup_holds_the_claim() {
         clean(&factory);
     }
 }
+
+/// The threads of this process with names of ours, and how many there are of each.
+#[cfg(target_os = "linux")]
+fn threads() -> std::collections::BTreeMap<String, usize> {
+    let mut found = std::collections::BTreeMap::new();
+    for task in std::fs::read_dir("/proc/self/task").unwrap().map_while(Result::ok) {
+        // One that ended meanwhile has no name any more.
+        let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        if name.starts_with("graphreel") {
+            *found.entry(name.trim().to_owned()).or_insert(0) += 1;
+        }
+    }
+    found
+}
+
+/// B-199: after a close that was waited for only delivery is left, and that goes with the last session.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_backend_has_no_thread() {
+    let _one = one_claiming_test();
+    let settle = |wanted: usize| {
+        let until = Instant::now() + LONG;
+        loop {
+            let found = threads();
+            let count: usize = found.values().sum();
+            if count == wanted {
+                return;
+            }
+            assert!(Instant::now() < until, "{wanted} threads should be left: {found:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let before: usize = threads().values().sum();
+    let (core, factory) = built(2);
+    let session = core.session_capability();
+    drop(admitted(&session));
+    let open: usize = threads().values().sum();
+    // Coordinator, timer, two lanes, and for each device three workers and a supervisor.
+    assert!(open >= before + 4 + 2 * 4, "{:?}", threads());
+    close(core, &factory);
+    let left: usize = threads().values().sum();
+    assert!(left < open - 8, "{:?}", threads());
+    drop(session);
+    // The process's pool of readers stays, with the simulators' own threads gone.
+    let readers =
+        threads().iter().filter(|(name, _)| name.contains("io") || name.contains("read")).map(|(_, n)| n).sum();
+    settle(readers);
+}

@@ -86,7 +86,7 @@ fn a_life_whose_driver_fails_anywhere_ends_cleanly() {
         let ways: [fn(Failure) -> Then; 2] = [Then::Before, Then::After];
         let kinds = [Failure::REFUSED, Failure::OUT_OF_MEMORY, Failure::CONTEXT, Failure::DEVICE];
         for (index, then) in ways.iter().flat_map(|way| kinds.map(way)).enumerate() {
-            if !thorough && (call as usize + index) % 4 != 0 {
+            if !thorough && !(call as usize + index).is_multiple_of(4) {
                 continue;
             }
             let options = SimOptions { faults: FaultPlan::one(When::Call(call), then), ..SimOptions::default() };
