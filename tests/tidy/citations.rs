@@ -17,7 +17,7 @@ fn home(word: &str) -> Option<&'static str> {
         let contract = contracts.into_iter().find(|(_, kinds)| kinds.contains(&kind));
         return contract.filter(|_| digits(number)).map(|(page, _)| page);
     }
-    let scenario = word.strip_prefix('D').is_some_and(|number| number.len() == 2 && digits(number));
+    let scenario = word.strip_prefix(['D', 'L']).is_some_and(|number| number.len() == 2 && digits(number));
     let letter = word.strip_prefix("34").is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_lowercase());
     (scenario || letter).then_some(SCENARIOS)
 }
@@ -47,9 +47,9 @@ fn rows(text: &str) -> Vec<(&str, bool)> {
 
 #[test]
 fn an_id_is_told_from_other_words() {
-    let text = "C-58 TC-1 (XC-24), `INV-2`: QC-13; D38. 34a C-x D3D12 D128 U-4 non-C-58 UTF-8 34 C-";
+    let text = "C-58 TC-1 (XC-24), `INV-2`: QC-13; D38. 34a L07 L7 C-x D3D12 D128 U-4 non-C-58 UTF-8 34 C-";
     let found: Vec<&str> = words(text).filter(|word| home(word).is_some()).collect();
-    assert_eq!(found, ["C-58", "TC-1", "XC-24", "INV-2", "QC-13", "D38", "34a"]);
+    assert_eq!(found, ["C-58", "TC-1", "XC-24", "INV-2", "QC-13", "D38", "34a", "L07"]);
     let text = "B-5, V-22 K-7 (TB-9) `XB-26`: QB-14; B-x VB-1 K-";
     let found: Vec<&str> = words(text).filter(|word| home(word) == Some(BACKEND)).collect();
     assert_eq!(found, ["B-5", "V-22", "K-7", "TB-9", "XB-26", "QB-14"]);

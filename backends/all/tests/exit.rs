@@ -23,7 +23,7 @@ const PROMPT: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(60);
 
 /// Each case with the status that it has to end with; `None` for the signal that the parent sends.
-const CASES: [(&str, Option<i32>); 14] = [
+const CASES: [(&str, Option<i32>); 16] = [
     ("return", Some(0)),
     ("exit-with-an-admitted-handle", Some(3)),
     ("exit-with-work-in-flight", Some(3)),
@@ -38,6 +38,8 @@ const CASES: [(&str, Option<i32>); 14] = [
     ("exit-with-an-endless-job", Some(9)),
     ("exit-on-another-thread", Some(10)),
     ("fork", Some(11)),
+    ("exit-after-many-attempts", Some(12)),
+    ("exit-while-a-device-is-dropped", Some(13)),
 ];
 
 /// The entry of a child, and nothing in any other run.
@@ -127,7 +129,7 @@ fn a_process_ends_with_its_own_status() {
     }
 }
 
-/// B-192: the same over a driver that has destructors of its own.
+/// L01, L02, L05, L07, L10, B-192: the same over a driver that has destructors of its own.
 #[test]
 fn a_process_with_a_wgpu_device_ends_with_its_own_status() {
     let found = graphreel_backends::factory(BackendChoice::Kind(BackendKind::Wgpu));

@@ -41,7 +41,7 @@ fn memory_of_a_revoked_account_is_taken_back() {
     assert_eq!(device.memory_usage().slices, 2, "it was freed once");
 }
 
-/// B-206: no handle keeps a device open, and none panics once it is closed.
+/// L14, B-206: no handle keeps a device open, and none panics once it is closed.
 #[test]
 fn handles_of_a_retired_device_are_refused() {
     let device = device();

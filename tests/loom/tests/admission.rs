@@ -8,7 +8,7 @@ fn explore(model: fn()) {
     builder.check(model);
 }
 
-/// B-109, XB-14: delivered or cancelled, never both.
+/// L40, B-109, XB-14: delivered or cancelled, never both.
 #[test]
 fn a_grant_races_with_a_cancel() {
     explore(admission::grant_versus_cancel);

@@ -122,6 +122,13 @@ pub(crate) fn run(case: &str) {
             held().context.spawn(async { sleep_long() }).unwrap();
             end(9);
         }
+        "exit-after-many-attempts" => many_attempts(),
+        "exit-while-a-device-is-dropped" => {
+            let held = held();
+            let _done = spin(&held.context).replay_on_stream(held.context.stream());
+            std::thread::spawn(move || drop(held));
+            end(13);
+        }
         "exit-on-another-thread" => {
             let held = Arc::new(held());
             std::thread::spawn({
@@ -141,6 +148,25 @@ pub(crate) fn run(case: &str) {
 fn end(status: i32) {
     ready();
     std::process::exit(status);
+}
+
+/// Many attempts with work, and no close.
+fn many_attempts() {
+    let core = GpuBackendCore::new(config(), &*factory()).unwrap();
+    let session = core.session_capability();
+    let many = if std::env::var(BACKEND).unwrap() == "sim" { 10_000 } else { 500 };
+    for attempt in 0..many {
+        let begin = session.begin_attempt(BeginAttemptRequest::default()).unwrap();
+        let request = QueryAdmissionRequest::new(begin.owner.admission_binding());
+        let handle = session.admit_async_with_request(request).wait().unwrap();
+        if attempt % 8 == 0 {
+            let context = handle.acquire_context().unwrap();
+            let buffer = context.upload(&[attempt; 64]).unwrap();
+            let (graph, ()) = context.capture(|c| c.fill(&buffer, 1)).unwrap();
+            graph.replay_on_stream(context.stream()).unwrap();
+        }
+    }
+    end(12);
 }
 
 /// The end comes while another thread is inside a call.

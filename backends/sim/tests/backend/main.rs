@@ -8,3 +8,4 @@ mod construct;
 mod faults;
 mod placement;
 mod rig;
+mod service;

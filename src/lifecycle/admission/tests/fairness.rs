@@ -104,7 +104,7 @@ fn a_waiter_moves_up_after_each_second_at_its_place_by_arrival() {
     }
 }
 
-/// XB-31, B-113: one waits for 8 MiB where 7.98 MiB are free, and 1 MiB requests run past it, 64 times and no more.
+/// L39, XB-31, B-113: one waits for 8 MiB where 7.98 MiB are free, and 1 MiB requests run past it, 64 times and no more.
 #[test]
 fn one_that_cannot_fit_is_passed_at_most_64_times() {
     let mut desk = Desk::new(vec![envelope(0, 16 * MIB, 40)]);
