@@ -15,7 +15,8 @@ use crate::stream::StreamId;
 
 /// Device memory, or a byte range of it. Cheap to clone; the memory lives while any handle, recording or graph holds it.
 ///
-/// Calls go to the calling thread's stream; [`Stream`](super::Stream) has the same calls for a stream of choice. Offsets
+/// Calls go to the calling thread's stream, those of a buffer that an attempt of a backend allocated to the attempt's own;
+/// [`Stream`](super::Stream) has the same calls for a stream of choice. Offsets
 /// of reads, writes and copies are multiples of 4 bytes, lengths too unless they reach the end of the buffer.
 #[derive(Clone)]
 pub struct Buffer {
@@ -26,6 +27,11 @@ pub struct Buffer {
 impl Buffer {
     pub(super) fn new(device: Device, binding: BufferBinding) -> Self {
         Self { device, binding }
+    }
+
+    /// Where the plain calls go: the calling thread's stream, or the one of the attempt whose memory it is.
+    fn home(&self) -> StreamId {
+        if self.binding.stream.turn() == 0 { StreamId::current() } else { self.binding.stream }
     }
 
     /// The device it lies on.
@@ -87,7 +93,7 @@ impl Buffer {
     ///
     /// [`ServerError::InvalidRange`] when it does not fit; `GraphState` where a window refuses it.
     pub fn write<T: NoUninit>(&self, data: &[T]) -> Result<()> {
-        self.write_on(StreamId::current(), data)
+        self.write_on(self.home(), data)
     }
 
     pub(super) fn write_on<T: NoUninit>(&self, stream: StreamId, data: &[T]) -> Result<()> {
@@ -118,7 +124,7 @@ impl Buffer {
     /// `Unwritten`, `Tainted`, `GraphState` where a window refuses it, `Timeout`, `DeviceLost`; `InvalidRange` when the
     /// length is not a multiple of `T`'s size.
     pub fn read<T: AnyBitPattern>(&self) -> Result<Vec<T>> {
-        self.read_on(StreamId::current(), WaitMode::Blocking)?.wait()
+        self.read_on(self.home(), WaitMode::Blocking)?.wait()
     }
 
     /// As [`Buffer::read`], as a future or to wait for later.
@@ -127,7 +133,7 @@ impl Buffer {
     ///
     /// As [`Buffer::read`], for what is known at once.
     pub fn read_async<T: AnyBitPattern>(&self) -> Result<Pending<Vec<T>>> {
-        self.read_on(StreamId::current(), WaitMode::Future)
+        self.read_on(self.home(), WaitMode::Future)
     }
 
     pub(super) fn read_on<T: AnyBitPattern>(&self, stream: StreamId, mode: WaitMode) -> Result<Pending<Vec<T>>> {
@@ -159,7 +165,7 @@ impl Buffer {
     ///
     /// As a launch.
     pub fn fill(&self, word: u32) -> Result<()> {
-        self.device.inner.submit(StreamId::current(), Op::Fill { dst: self.into(), word })
+        self.device.inner.submit(self.home(), Op::Fill { dst: self.into(), word })
     }
 
     /// Copy the whole of `source` here. Lengths are equal.
@@ -168,7 +174,7 @@ impl Buffer {
     ///
     /// As a launch.
     pub fn copy_from(&self, source: &Self) -> Result<()> {
-        self.device.inner.submit(StreamId::current(), Op::Copy { src: source.into(), dst: self.into() })
+        self.device.inner.submit(self.home(), Op::Copy { src: source.into(), dst: self.into() })
     }
 
     /// Tell that something outside Graphreel has written the buffer: it is readable, and ordered after, from here on.
@@ -180,7 +186,7 @@ impl Buffer {
     pub fn external_write(&self) -> Result<()> {
         let inner = &self.device.inner;
         inner.refuse_in_closure(GraphOp::ExternalWrite, "external_write after the capture")?;
-        inner.lock().external_write(StreamId::current(), self.binding())
+        inner.lock_on(self.home())?.external_write(self.home(), self.binding())
     }
 }
 

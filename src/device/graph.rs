@@ -26,6 +26,8 @@ struct GraphInner {
     report: GraphReport,
     recording: Arc<Recording>,
     buffers: Arc<[ClaimKey]>,
+    /// Where plain replays go, unless that is the calling thread's stream.
+    home: Option<StreamId>,
     /// Why its owner destroyed it, once that did.
     closed: OnceLock<Arc<str>>,
 }
@@ -40,16 +42,16 @@ impl Drop for GraphInner {
 
 /// A graph that its owner can destroy however many handles are left; holds nothing.
 #[derive(Clone, Debug)]
-pub(crate) struct WeakGraph(Weak<GraphInner>);
+pub(super) struct WeakGraph(Weak<GraphInner>);
 
 impl WeakGraph {
     /// Whether a handle is left.
-    pub(crate) fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.0.strong_count() > 0
     }
 
     /// Destroy the graph. Handles that are left are refused with `why`.
-    pub(crate) fn close(&self, why: &str) {
+    pub(super) fn close(&self, why: &str) {
         if let Some(graph) = self.0.upgrade()
             && graph.closed.set(why.into()).is_ok()
         {
@@ -59,13 +61,22 @@ impl WeakGraph {
 }
 
 impl Graph {
-    pub(super) fn new(device: Device, sealed: Sealed) -> Self {
+    pub(super) fn new(device: Device, sealed: Sealed, home: Option<StreamId>) -> Self {
         let Sealed { id, report, recording, buffers } = sealed;
-        Self(Arc::new(GraphInner { device, id, report, recording, buffers, closed: OnceLock::new() }))
+        let graph =
+            Self(Arc::new(GraphInner { device, id, report, recording, buffers, home, closed: OnceLock::new() }));
+        if let Some(stream) = home {
+            graph.0.device.inner.note_graph(stream, graph.downgrade());
+        }
+        graph
     }
 
-    pub(crate) fn downgrade(&self) -> WeakGraph {
+    fn downgrade(&self) -> WeakGraph {
         WeakGraph(Arc::downgrade(&self.0))
+    }
+
+    fn home(&self) -> StreamId {
+        self.0.home.unwrap_or_else(StreamId::current)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -95,7 +106,7 @@ impl Graph {
         &self.0.recording
     }
 
-    /// Run it on the calling thread's stream: all of it, or nothing. Does not block; overlapping replays of one graph run
+    /// Run it on the calling thread's stream, that of an attempt on the attempt's own: all of it, or nothing. Does not block; overlapping replays of one graph run
     /// one after the other, and each is ordered after the last writers and readers of what it touches, on any stream.
     ///
     /// # Errors
@@ -103,7 +114,7 @@ impl Graph {
     /// `Tainted` when an input carries a failure, `GraphState` in the caller's own window, or what failed before the
     /// first submission. Its outputs carry the failure then, and a retry is possible unless the device is lost.
     pub fn replay(&self) -> Result<Done> {
-        self.replay_on(StreamId::current(), false)
+        self.replay_on(self.home(), false)
     }
 
     /// As [`Graph::replay`], on a stream of choice.
@@ -123,7 +134,7 @@ impl Graph {
     ///
     /// As [`Graph::replay`].
     pub fn replay_timed(&self) -> Result<Done> {
-        self.replay_on(StreamId::current(), true)
+        self.replay_on(self.home(), true)
     }
 
     fn replay_on(&self, stream: StreamId, timed: bool) -> Result<Done> {

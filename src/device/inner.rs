@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::closed::ClosedServer;
+use super::graph::WeakGraph;
 use super::waiter::Waiters;
 use super::{Monitor, wait};
 use crate::caps::{Caps, DeviceInfo};
@@ -27,6 +28,8 @@ pub(super) struct DeviceInner {
     closed: OnceLock<ServerError>,
     /// Exclusive slots whose users are told apart, with the turn that is theirs now.
     turns: Mutex<HashMap<usize, u32>>,
+    /// Graphs that were recorded on exclusive slots in their present turn, by slot.
+    recorded: Mutex<HashMap<usize, Recorded>>,
     /// Whether memory and captures are had through the attempts of a backend alone.
     pub(super) managed: bool,
     pub(super) id: DeviceId,
@@ -57,6 +60,7 @@ impl DeviceInner {
         let inner = Arc::new(Self {
             closed: OnceLock::new(),
             turns: Mutex::new(HashMap::new()),
+            recorded: Mutex::new(HashMap::new()),
             managed,
             _claim: claim,
             id: server.memory_service().device(),
@@ -94,10 +98,7 @@ impl DeviceInner {
     /// [`ServerError::Closed`] for an exclusive stream whose turn is over.
     pub(super) fn lock_on(&self, stream: StreamId) -> Result<ServerGuard<'_>> {
         let server = self.lock();
-        match self.is_over(stream) {
-            false => Ok(server),
-            true => Err(over(stream)),
-        }
+        if self.is_over(stream) { Err(over(stream)) } else { Ok(server) }
     }
 
     fn is_over(&self, stream: StreamId) -> bool {
@@ -105,10 +106,34 @@ impl DeviceInner {
         turn != 0 && self.turns.lock().get(&index) != Some(&turn)
     }
 
-    /// The exclusive slot of `stream` in its next turn: handles of the last one are refused from now on, and a window that
-    /// one left open is aborted.
+    /// A graph was recorded on `stream`: it ends with the stream's turn. One that comes too late ends at once.
+    pub(super) fn note_graph(&self, stream: StreamId, graph: WeakGraph) {
+        let Some(index) = stream.exclusive_index() else { return };
+        {
+            let mut recorded = self.recorded.lock();
+            let recorded = recorded.entry(index).or_default();
+            if recorded.graphs.len() >= recorded.sweep_at.max(GRAPHS_SWEEP_MIN) {
+                recorded.graphs.retain(WeakGraph::is_held);
+                recorded.sweep_at = recorded.graphs.len() * 2;
+            }
+            recorded.graphs.push(graph.clone());
+        }
+        if self.is_over(stream) {
+            graph.close(ATTEMPT_ENDED);
+        }
+    }
+
+    /// The exclusive slot of `stream` in its next turn: handles of the last one are refused from now on, graphs that it
+    /// recorded are destroyed, and a window that it left open is aborted.
     pub(super) fn next_turn(&self, stream: StreamId) -> StreamId {
         let Some(index) = stream.exclusive_index() else { return stream };
+        let next = self.begin_turn(index, stream);
+        let recorded = self.recorded.lock().remove(&index).unwrap_or_default();
+        recorded.graphs.iter().for_each(|graph| graph.close(ATTEMPT_ENDED));
+        next
+    }
+
+    fn begin_turn(&self, index: usize, stream: StreamId) -> StreamId {
         let mut server = self.lock();
         if let Some(owner) = server.capture_status(stream).owner
             && let Err(error) = server.graph_abort(owner)
@@ -265,8 +290,22 @@ impl DeviceInner {
     }
 }
 
+/// Why handles of an attempt that has ended are refused.
+pub(crate) const ATTEMPT_ENDED: &str = "its attempt has ended (backend_closing); admit another one for more work";
+
+/// Graphs that are remembered before those that are gone are forgotten.
+const GRAPHS_SWEEP_MIN: usize = 16;
+
+/// Graphs of one turn of a slot.
+#[derive(Default)]
+struct Recorded {
+    graphs: Vec<WeakGraph>,
+    /// Look for what is gone once there are this many.
+    sweep_at: usize,
+}
+
 fn over(stream: StreamId) -> ServerError {
-    ServerError::closed(format!("stream {stream:?}"), "its attempt has ended; admit another one for more work")
+    ServerError::closed(format!("stream {stream:?}"), ATTEMPT_ENDED)
 }
 
 /// The device's lock, or what stands in for the server of a process that is ending.

@@ -212,6 +212,7 @@ impl Device {
     ///
     /// As [`Stream::launch`].
     pub fn launch(&self, kernel: &Kernel, grid: impl IntoGrid, args: impl Args) -> Result<()> {
+        self.inner.refuse_if_managed("a launch outside of an attempt's streams")?;
         let stream = StreamId::current();
         let op = self.inner.or_doom(stream, super::build::launch(kernel, grid, args))?;
         self.inner.submit(stream, op)
@@ -275,7 +276,7 @@ impl Device {
             server.return_stream(stream);
         }
         drop(server);
-        Ok((Graph::new(self.clone(), sealed?), value))
+        Ok((Graph::new(self.clone(), sealed?, None), value))
     }
 
     /// As [`Device::capture_with`], in a window of `stream`, with what the closure allocates paid by `account`.
@@ -290,7 +291,7 @@ impl Device {
         let (value, ops, _recorded) =
             self.collect(GraphOp::Capture, "capture", options.label.clone(), account, closure)?;
         let sealed = record(&mut **self.inner.lock_on(stream)?, stream, options, ops)?;
-        Ok((Graph::new(self.clone(), sealed), value))
+        Ok((Graph::new(self.clone(), sealed, Some(stream)), value))
     }
 
     /// Run what `closure` asks for, and time it on the device. Refused on a stream that records.
@@ -299,6 +300,7 @@ impl Device {
     ///
     /// As [`Device::capture`] and [`Stream::launch`].
     pub fn profile<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Profile, R)> {
+        self.inner.refuse_if_managed("a profile")?;
         let (value, ops, _recorded) = self.collect(GraphOp::Profile, "profile", None, None, closure)?;
         let ticket = self.inner.lock().profile(StreamId::current(), ops)?;
         let profile = Pending::new(self.inner.clone(), ticket, "a profile").wait()?;

@@ -239,7 +239,7 @@ impl Stream {
     pub fn end_capture(&self) -> Result<Graph> {
         let inner = self.outside(GraphOp::End, "end_capture after the capture")?;
         let sealed = inner.lock_on(self.0.id)?.end_capture(self.0.id)?;
-        Ok(Graph::new(self.0.device.clone(), sealed))
+        Ok(Graph::new(self.0.device.clone(), sealed, (self.0.id.turn() != 0).then_some(self.0.id)))
     }
 
     /// Drop the window and what it recorded. A prepared window may be dropped by anyone.

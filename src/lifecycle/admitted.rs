@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use crate::Device;
-use crate::device::WeakGraph;
+use crate::device::ATTEMPT_ENDED;
 use crate::error::ServerError;
 use crate::lifecycle::admission::grant::Grant;
 use crate::lifecycle::attempt::resources::{AttemptEnd, AttemptResources, ReleaseDone, ReleaseReport};
@@ -21,15 +21,9 @@ use crate::process;
 use crate::stream::StreamId;
 use crate::sync::{Arc, Mutex, thread};
 
-/// Why handles of an attempt that has ended are refused.
-pub(crate) const ENDED: &str = "its attempt has ended (backend_closing); admit another attempt for more work";
-
 /// Pauses between looks at whether the device is through.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(5);
-
-/// Graphs that an attempt remembers before it forgets those that are gone.
-const GRAPHS_SWEEP_MIN: usize = 16;
 
 /// An admitted attempt on its device. Handles share it and keep nothing alive through it.
 pub(crate) struct Admitted {
@@ -41,8 +35,6 @@ pub(crate) struct Admitted {
 
 /// In the order in which they are given back: the device's things, the grant, the permit (B-102).
 struct Live {
-    graphs: Vec<WeakGraph>,
-    sweep_at: usize,
     streams: Arc<StreamSet>,
     account: Account,
     lane: Lane,
@@ -83,8 +75,6 @@ impl Admitted {
         };
         let (ordinal, bytes) = (grant.ordinal(), grant.bytes());
         let live = Live {
-            graphs: Vec::new(),
-            sweep_at: GRAPHS_SWEEP_MIN,
             streams: Arc::new(streams),
             account: Account::revocable(&format!("attempt {attempt}"), Some(bytes)),
             lane,
@@ -183,30 +173,6 @@ impl Admitted {
             tracing::warn!(%error, "the cleanup of a context found no worker; the end of its attempt does it");
         }
     }
-
-    /// Remember a graph, to destroy it before the grant is freed (B-206).
-    ///
-    /// # Errors
-    ///
-    /// The graph back, when the attempt has ended meanwhile.
-    pub(crate) fn remember(&self, graph: WeakGraph) -> QueryResult {
-        let mut state = self.state.lock();
-        match state.as_mut() {
-            Some(live) => {
-                if live.graphs.len() >= live.sweep_at {
-                    live.graphs.retain(WeakGraph::is_held);
-                    live.sweep_at = GRAPHS_SWEEP_MIN.max(live.graphs.len() * 2);
-                }
-                live.graphs.push(graph);
-                Ok(())
-            }
-            None => {
-                drop(state);
-                graph.close(ENDED);
-                Err(over(self.attempt))
-            }
-        }
-    }
 }
 
 /// How the wait for the device ended.
@@ -219,11 +185,7 @@ enum Drained {
 
 impl Live {
     /// Give everything of the device back and wait until it is through. Blocks, on a lifecycle worker.
-    fn release(mut self) -> ReleaseReport {
-        for graph in std::mem::take(&mut self.graphs) {
-            graph.close(ENDED);
-        }
-        self.account.revoke(ENDED);
+    fn release(self) -> ReleaseReport {
         let drained = self.used_since.map_or(Drained::Yes(None), |_| self.drain());
         let mut report = ReleaseReport {
             device_ordinal: Some(self.device.ordinal()),
@@ -245,8 +207,8 @@ impl Live {
                         "native_failure"
                     })
                 });
-                let Self { graphs, streams, account, lane, device, grant, gpu, .. } = self;
-                drop((graphs, account));
+                let Self { streams, account, lane, device, grant, gpu, .. } = self;
+                drop(account);
                 drop((streams, lane, device));
                 drop(grant);
                 drop(gpu);
@@ -259,7 +221,9 @@ impl Live {
     fn drain(&self) -> Drained {
         let started = Instant::now();
         let device = self.device.device();
+        // No more work comes, its graphs are destroyed, its windows aborted; then its memory goes.
         let mut draining = self.streams.revoke();
+        self.account.revoke(ATTEMPT_ENDED);
         loop {
             if process::is_ending() {
                 return Drained::Leaked;

@@ -101,7 +101,7 @@ impl QueryContext {
     fn check(&self) -> Result<()> {
         if self.admitted.is_over() {
             let what = format!("attempt {}", self.admitted.attempt());
-            return Err(ServerError::closed(what, crate::lifecycle::admitted::ENDED));
+            return Err(ServerError::closed(what, crate::device::ATTEMPT_ENDED));
         }
         Ok(())
     }
@@ -192,11 +192,7 @@ impl QueryContext {
         closure: impl FnOnce(&mut Capture) -> Result<R>,
     ) -> Result<(Graph, R)> {
         self.check()?;
-        let (graph, value) = self.root.device().capture_on(self.root.id(), self.account(), options, closure)?;
-        self.admitted
-            .remember(graph.downgrade())
-            .map_err(|error| ServerError::closed(format!("graph {}", graph.id().0), error.message()))?;
-        Ok((graph, value))
+        self.root.device().capture_on(self.root.id(), self.account(), options, closure)
     }
 
     /// Run a graph on the attempt's root stream.

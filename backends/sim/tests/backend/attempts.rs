@@ -71,3 +71,59 @@ fn an_attempt_captures_and_replays_within_its_grant() {
     drop(handles);
     close(core, &factory);
 }
+
+/// B-206, D62: whatever way a graph was recorded, it ends with its attempt, and nothing of it runs for another.
+#[test]
+fn graphs_end_with_the_attempt_that_recorded_them() {
+    let _one = one_claiming_test();
+    let (core, factory) = built(1);
+    let session = core.session_capability();
+    let (first, second) = (admitted(&session), admitted(&session));
+    let (one, other) = (first.1.acquire_context().unwrap(), second.1.acquire_context().unwrap());
+    let shared = other.upload(&[1_u32; 64]).unwrap();
+    let mine = one.upload(&[2_u32; 64]).unwrap();
+    let (by_closure, ()) = one.capture(|c| c.fill(&shared, 3)).unwrap();
+    one.stream().graph_prepare().unwrap();
+    one.stream().begin_capture().unwrap();
+    one.stream().fill(&shared, 4).unwrap();
+    let by_steps = one.stream().end_capture().unwrap();
+    let (over_mine, ()) = other.capture(|c| c.copy(&mine, &shared)).unwrap();
+    // Another attempt may run them while they are there, and a plain replay goes to the attempt's own stream.
+    other.replay(&by_steps).unwrap().wait().unwrap();
+    by_closure.replay().unwrap().wait().unwrap();
+    assert_eq!(shared.read::<u32>().unwrap(), [3; 64]);
+    other.replay(&over_mine).unwrap().wait().unwrap();
+    assert_eq!(other.stream().read::<u32>(&shared).unwrap(), [2; 64]);
+    let graphs = factory.probe(0).unwrap().live().execs;
+    first.0.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    assert!(first.0.completion.wait_timeout(LONG).is_some());
+    assert!(one.capture(|c| c.fill(&shared, 1)).is_err_and(|error| error.is_closed()));
+    for graph in [&by_closure, &by_steps, &over_mine] {
+        let error = other.replay(graph).unwrap_err();
+        assert_eq!(error.reason(), Some("backend_closing"), "{error}");
+    }
+    // What a refused replay would have written says so, until it is written again.
+    assert!(shared.read::<u32>().unwrap_err().is_closed());
+    shared.write(&[9_u32; 64]).unwrap();
+    assert_eq!(shared.read::<u32>().unwrap(), [9; 64]);
+    other.stream().sync().unwrap();
+    assert!(factory.probe(0).unwrap().live().execs < graphs, "its executables are gone");
+    drop((by_closure, by_steps, over_mine, one, other, mine, shared, first, second));
+    close(core, &factory);
+}
+
+/// B-105: nothing of the device is had around the grant.
+#[test]
+fn a_managed_device_gives_nothing_around_the_grant() {
+    let _one = one_claiming_test();
+    let (core, factory) = built(1);
+    let (begin, handle) = admitted(&core.session_capability());
+    let context = handle.acquire_context().unwrap();
+    let device = context.stream().device().clone();
+    let buffer = context.upload(&[1_u32; 64]).unwrap();
+    assert!(matches!(device.alloc(64), Err(ServerError::Unsupported { .. })));
+    assert!(matches!(device.capture(|c| c.fill(&buffer, 1)), Err(ServerError::Unsupported { .. })));
+    assert!(matches!(device.profile(|c| c.fill(&buffer, 1)), Err(ServerError::Unsupported { .. })));
+    drop((context, handle, begin, buffer, device));
+    close(core, &factory);
+}
