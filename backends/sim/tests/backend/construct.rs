@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use graphreel::lifecycle::config::{GpuBackendDeviceProfile, GpuDeviceMemoryLimit};
-use graphreel::lifecycle::hooks::{JournalView, build_with};
+use graphreel::lifecycle::hooks::{Draining, JournalView, Obstacle, build_with};
 use graphreel::lifecycle::{
     GpuBackendConstructionCheckpoint as Checkpoint, GpuBackendConstructionProbe, GpuBackendCore, QueryError,
     QueryErrorCode, QueryResult, claim_live_backend, one_claiming_test,
 };
 use graphreel_sim::{SimFactory, SimOptions};
 
-use crate::rig::{MIB, built, claimable, clean, close, profile, server, simulators, valid};
+use crate::rig::{LONG, MIB, built, claimable, clean, close, profile, server, simulators, valid};
 
 /// What a probe does at one boundary.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +26,8 @@ struct Probe {
     seen: Mutex<Vec<Checkpoint>>,
     labels: Mutex<Vec<&'static str>>,
     journal: Option<JournalView>,
+    /// Put into the journal at each boundary where something cleans up.
+    obstacle: Option<Obstacle>,
 }
 
 impl GpuBackendConstructionProbe for Probe {
@@ -33,6 +35,11 @@ impl GpuBackendConstructionProbe for Probe {
         self.seen.lock().unwrap().push(checkpoint);
         if let Some(labels) = self.journal.as_ref().and_then(JournalView::labels) {
             *self.labels.lock().unwrap() = labels;
+        }
+        if let (Some(obstacle), Some(journal)) = (&self.obstacle, &self.journal)
+            && self.at.is_some_and(|(at, _)| at == checkpoint)
+        {
+            assert!(journal.obstruct(obstacle));
         }
         match self.at {
             Some((at, Act::Fail)) if at == checkpoint => {
@@ -229,5 +236,89 @@ fn capacity_is_checked_when_the_device_is_known() {
         assert_eq!(error.fact_value("rollback_cleanup"), Some("quiescent"));
         assert!(factory.probe(0).is_none(), "no device was opened");
         claimable();
+    }
+}
+
+/// A build over two devices from `first` on that fails at `checkpoint`, with something in the way of its rollback.
+fn obstructed(
+    factory: &SimFactory,
+    first: usize,
+    (checkpoint, act): (Checkpoint, Act),
+    obstacle: &Obstacle,
+    leased: bool,
+) -> QueryError {
+    let config = crate::rig::config((first..first + 2).map(profile).collect());
+    let config = if leased { config } else { config.unleased() };
+    let probe = |journal| {
+        let at = Some((checkpoint, act));
+        let (journal, obstacle) = (Some(journal), Some(obstacle.clone()));
+        Arc::new(Probe { at, journal, obstacle, ..Probe::default() }) as Arc<dyn GpuBackendConstructionProbe>
+    };
+    let config = config.validate().unwrap();
+    let built = catch_unwind(AssertUnwindSafe(|| build_with(config, factory, server(), probe, None)));
+    built.map_or_else(
+        |_| QueryError::new(QueryErrorCode::Internal, "test.probe", "it panicked"),
+        |built| built.expect_err("it fails at a boundary"),
+    )
+}
+
+/// Boundaries with nothing, a part and all of two devices from `first` on installed.
+fn telling(first: usize) -> [Checkpoint; 6] {
+    [
+        Checkpoint::AfterCleanupWorker,
+        Checkpoint::BeforeStreamPool { device_ordinal: first },
+        Checkpoint::AfterWorkerPool { device_ordinal: first },
+        Checkpoint::AfterDeviceContext { device_ordinal: first + 1 },
+        Checkpoint::AfterStartupRecords,
+        Checkpoint::Published,
+    ]
+}
+
+/// XB-5, B-66, B-67: a rollback that hangs is handed over, and the claim with it, until it ends.
+#[test]
+fn a_rollback_that_hangs_keeps_the_claim_until_it_ends() {
+    let _one = one_claiming_test();
+    for checkpoint in telling(0) {
+        let (factory, obstacle) = (simulators(2), Obstacle::new(Draining::Slow));
+        let error = obstructed(&factory, 0, (checkpoint, Act::Fail), &obstacle, true);
+        assert_eq!(error.fact_value("rollback_cleanup"), Some("transferred"), "{checkpoint:?}");
+        assert_eq!(error.reason(), Some("injected_construction_failure"));
+        let second = claim_live_backend(&[0]).unwrap_err();
+        assert_eq!(second.reason(), Some("backend_already_live"), "the claim went with a cleanup outstanding");
+        obstacle.give_way();
+        claimable();
+        clean(&factory);
+    }
+}
+
+/// XB-5, B-66, B-152, B-177: a rollback that fails or panics itself fails closed: what is installed is not let go, and its
+/// devices cannot be had again.
+#[test]
+fn a_rollback_that_fails_again_fails_closed() {
+    let mut first = 2;
+    for (draining, act) in [(Draining::Fails, Act::Fail), (Draining::Panics, Act::Fail), (Draining::Fails, Act::Panic)]
+    {
+        for index in 0..telling(0).len() {
+            let checkpoint = telling(first)[index];
+            let factory = SimFactory::new((first..first + 2).map(|ordinal| (ordinal, SimOptions::default())));
+            // Without a claim, which would stay for the rest of this process.
+            let obstacle = Obstacle::new(draining);
+            let error = obstructed(&factory, first, (checkpoint, act), &obstacle, false);
+            if act == Act::Fail {
+                assert_eq!(error.fact_value("rollback_cleanup"), Some("failed_closed"), "{checkpoint:?}, {draining:?}");
+                assert_eq!(error.reason(), Some("injected_construction_failure"));
+            }
+            let installed = factory.probe(first).is_some();
+            let config = crate::rig::config(vec![profile(first)]).unleased().validate().unwrap();
+            let again = GpuBackendCore::new(config, &factory);
+            match (installed, again) {
+                (true, again) if act == Act::Fail => {
+                    let error = again.unwrap_err();
+                    assert_eq!(error.reason(), Some("device_memory_manager_already_installed"), "{checkpoint:?}");
+                }
+                (_, again) => drop(again.map(|core| core.close_and_wait(LONG).unwrap())),
+            }
+            first += 2;
+        }
     }
 }
