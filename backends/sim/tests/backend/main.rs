@@ -6,5 +6,6 @@ mod attempts;
 mod closing;
 mod construct;
 mod faults;
+mod model;
 mod placement;
 mod rig;
