@@ -247,6 +247,8 @@ impl Live {
                 });
                 let Self { graphs, streams, account, lane, device, grant, gpu, .. } = self;
                 drop((graphs, account));
+                // The cleanup of a context may hold the set a little longer; whoever is granted next needs the streams now.
+                streams.give_back();
                 drop((streams, lane, device));
                 drop(grant);
                 drop(gpu);

@@ -6,6 +6,8 @@ mod attempts;
 mod closing;
 mod construct;
 mod faults;
+mod load;
 mod model;
 mod placement;
 mod rig;
+mod storm;
