@@ -209,6 +209,8 @@ impl Live {
                 });
                 let Self { streams, account, lane, device, grant, gpu, .. } = self;
                 drop(account);
+                // The cleanup of a context may hold the set a little longer; whoever is granted next needs the streams now.
+                streams.give_back();
                 drop((streams, lane, device));
                 drop(grant);
                 drop(gpu);

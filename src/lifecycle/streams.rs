@@ -11,6 +11,7 @@ use crate::error::ServerError;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::server::WaitMode;
 use crate::stream::StreamId;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, thread};
 use crate::ticket::Ticket;
 
@@ -263,7 +264,8 @@ impl Shared {
         };
         let mut streams = taken.into_iter().map(|stream| self.device.stream_of(stream));
         let root = streams.next().expect("the count is not zero");
-        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone() }))
+        let is_given_back = AtomicBool::new(false);
+        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), is_given_back }))
     }
 
     /// Whether there are too few even if all that was given back were idle.
@@ -377,6 +379,7 @@ pub struct StreamSet {
     root: Stream,
     auxiliary: Vec<Stream>,
     pool: Arc<Shared>,
+    is_given_back: AtomicBool,
 }
 
 impl StreamSet {
@@ -455,8 +458,17 @@ impl fmt::Debug for StreamSet {
     }
 }
 
+impl StreamSet {
+    /// The streams are the pool's again, whoever still holds the set: the next attempt needs them once the grant is free.
+    pub(crate) fn give_back(&self) {
+        if !self.is_given_back.swap(true, Ordering::AcqRel) {
+            self.ids().for_each(|stream| self.pool.give_back(stream));
+        }
+    }
+}
+
 impl Drop for StreamSet {
     fn drop(&mut self) {
-        self.ids().for_each(|stream| self.pool.give_back(stream));
+        self.give_back();
     }
 }
