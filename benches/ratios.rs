@@ -1,36 +1,45 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works;
-//! `--files` runs the reads of files alone.
+//! `--files` runs the reads of files alone, `--facade` the backend facade alone.
 
 use std::process::ExitCode;
 
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, files, growth, hardware, replay};
+use graphreel_bench::{Finding, bookkeeping, facade, files, growth, hardware, replay};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let (quick, files_alone) = (asked("--quick"), asked("--files"));
-    let device = match open(&Select::Auto) {
-        Ok(device) => device,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            return ExitCode::SUCCESS;
-        }
-    };
-    println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
-    let found = if files_alone { file_reads(&device, quick) } else { findings(&device, quick) };
-    match found {
-        Ok(findings) => {
-            println!("{}", table(&findings));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+    let (quick, files_alone, facade_alone) = (asked("--quick"), asked("--files"), asked("--facade"));
+    let mut found = Vec::new();
+    if !files_alone {
+        // Before a device is open: a backend wants the devices of its process for itself.
+        match facade::findings(if quick { facade::Volume::QUICK } else { facade::Volume::FULL }) {
+            Ok(findings) => found.extend(findings),
+            Err(error) => return failed(&error),
         }
     }
+    if !facade_alone {
+        match open(&Select::Auto) {
+            Ok(device) => {
+                println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
+                match if files_alone { file_reads(&device, quick) } else { findings(&device, quick) } {
+                    Ok(findings) => found.extend(findings),
+                    Err(error) => return failed(&error),
+                }
+            }
+            Err(error) => eprintln!("skipped: {error}"),
+        }
+    }
+    println!("{}", table(&found));
+    ExitCode::SUCCESS
+}
+
+#[expect(clippy::print_stderr, reason = "a program that says what went wrong")]
+fn failed(error: &str) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::FAILURE
 }
 
 fn findings(device: &Device, quick: bool) -> Result<Vec<Finding>, String> {
@@ -69,7 +78,7 @@ fn table(findings: &[Finding]) -> Table {
             finding.sides.clone(),
             format!("{:.2}", finding.figure),
             finding.bound.to_owned(),
-            if finding.kept { "yes" } else { "no" }.to_owned(),
+            finding.verdict().to_owned(),
         ]);
     }
     table

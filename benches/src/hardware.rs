@@ -38,10 +38,18 @@ const SEALED_NODES: usize = 10_000;
 ///
 /// What opening answers.
 pub fn open() -> Result<Device> {
-    let backend = Backend { name: "null", api: "null", kind: None };
     let config = Config::default();
-    let server = HardwareServer::open(NullDriver::new(), &backend, Arc::new(NullTranslator), config.clone())?;
-    Ok(Device::new(Box::new(server), config))
+    Ok(Device::new(Box::new(server(config.clone())?), config))
+}
+
+/// A server over a driver that does nothing.
+///
+/// # Errors
+///
+/// What opening answers.
+pub fn server(config: Config) -> Result<HardwareServer<NullDriver>> {
+    let backend = Backend { name: "null", api: "null", kind: None };
+    HardwareServer::open(NullDriver::new(), &backend, Arc::new(NullTranslator), config)
 }
 
 /// Every figure of this file.

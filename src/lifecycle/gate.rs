@@ -13,7 +13,10 @@ const CLOSING: u64 = 1 << 63;
 /// Bits 32 to 62 count observation permits. Each belongs to an attempt or a request of some hundred bytes, so that memory
 /// ends long before the 2^31 that would reach the close bit.
 const OBSERVATION: u64 = 1 << 32;
-/// Bits 0 to 31 count GPU permits; each is held beside an observation permit, so there are no more of them.
+/// Set before the first look of whoever waits for a count to be zero. Without it a last permit wakes nobody: all that then
+/// waits is the close, for its own bit, and an attempt alone on its backend would wake it twice.
+const IDLE_WATCHED: u64 = 1 << 31;
+/// Bits 0 to 30 count GPU permits; each is held beside an observation permit, so there are no more of them.
 const GPU: u64 = 1;
 
 /// The gate. A clone is the same gate.
@@ -32,7 +35,7 @@ impl LifecycleSnapshot {
     fn of(word: u64) -> Self {
         Self {
             closing: word & CLOSING != 0,
-            active_gpu_permits: word & (OBSERVATION - 1),
+            active_gpu_permits: word & (IDLE_WATCHED - 1),
             active_observation_permits: (word & !CLOSING) / OBSERVATION,
         }
     }
@@ -117,12 +120,18 @@ impl BackendLifecycle {
 
     /// Wait until no GPU permit is held. On a closed gate that lasts.
     pub(crate) fn wait_gpu_idle(&self, deadline: Option<Instant>) -> bool {
-        self.wait(deadline, |now| now.active_gpu_permits == 0)
+        self.wait_idle(deadline, |now| now.active_gpu_permits == 0)
     }
 
     /// Wait until no observation permit is held. On a closed gate that lasts.
     pub(crate) fn wait_observation_idle(&self, deadline: Option<Instant>) -> bool {
-        self.wait(deadline, |now| now.active_observation_permits == 0)
+        self.wait_idle(deadline, |now| now.active_observation_permits == 0)
+    }
+
+    /// A permit that goes before the bit is set is seen by the look that follows; one that goes later sees the bit.
+    fn wait_idle(&self, deadline: Option<Instant>, settled: impl Fn(LifecycleSnapshot) -> bool) -> bool {
+        self.0.set(IDLE_WATCHED);
+        self.wait(deadline, settled)
     }
 
     fn wait(&self, deadline: Option<Instant>, settled: impl Fn(LifecycleSnapshot) -> bool) -> bool {
@@ -132,10 +141,11 @@ impl BackendLifecycle {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        let now = LifecycleSnapshot::of(self.gate.0.subtract(self.unit) - self.unit);
+        let word = self.gate.0.subtract(self.unit) - self.unit;
+        let now = LifecycleSnapshot::of(word);
         let left = if self.unit == GPU { now.active_gpu_permits } else { now.active_observation_permits };
         // Nobody waits for a count but for its zero; for an ending process see `close`.
-        if left == 0 && !process::is_ending() {
+        if left == 0 && word & IDLE_WATCHED != 0 && !process::is_ending() {
             self.gate.0.notify();
         }
     }
@@ -168,6 +178,7 @@ impl fmt::Debug for GpuPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::atomic::{AtomicUsize, Ordering};
     use crate::sync::thread;
     use std::time::Duration;
 
@@ -236,5 +247,43 @@ mod tests {
         assert!(!waiter.is_finished());
         drop(permit);
         assert!(waiter.join().unwrap());
+    }
+
+    /// B-88: who waits for the close is not woken by permits that come and go.
+    #[test]
+    fn permits_of_an_open_gate_wake_nobody_who_waits_for_its_close() {
+        const PERMITS: usize = 50;
+        let (gate, looks) = (BackendLifecycle::new(), Arc::new(AtomicUsize::new(0)));
+        let waiter = thread::spawn({
+            let (gate, looks) = (gate.clone(), looks.clone());
+            move || {
+                gate.wait(None, |now| {
+                    looks.fetch_add(1, Ordering::Relaxed);
+                    now.closing
+                })
+            }
+        });
+        for _ in 0..PERMITS {
+            drop((gate.try_begin_gpu_resource().unwrap(), gate.try_begin_observation().unwrap()));
+            // Long enough for one who was woken to look.
+            thread::sleep(Duration::from_millis(2));
+        }
+        let looked = looks.load(Ordering::Relaxed);
+        gate.close();
+        assert!(waiter.join().unwrap());
+        // A wait may wake without cause, though not each time.
+        assert!(looked < PERMITS / 2, "{looked} looks for {PERMITS} times two permits");
+    }
+
+    /// B-88: the bit of those who wait is no permit.
+    #[test]
+    fn a_gate_that_was_waited_for_counts_as_before() {
+        let gate = BackendLifecycle::new();
+        assert!(gate.wait_gpu_idle(None) && gate.wait_observation_idle(None));
+        assert_eq!(counts(&gate), (false, 0, 0));
+        let permits = (gate.try_begin_gpu_resource().unwrap(), gate.try_begin_observation().unwrap());
+        assert_eq!(counts(&gate), (false, 1, 1));
+        drop(permits);
+        assert_eq!(counts(&gate), (false, 0, 0));
     }
 }
