@@ -40,7 +40,7 @@ pub(super) struct DeviceInner {
     /// For each stream, the number of the last window that a handle on it opened, while that handle lives.
     pub(super) windows: Mutex<HashMap<StreamId, u64>>,
     /// Given back behind the server.
-    _claim: Option<Claim>,
+    claim: Mutex<Option<Claim>>,
 }
 
 thread_local! {
@@ -58,7 +58,7 @@ impl DeviceInner {
             closed: OnceLock::new(),
             turns: Mutex::new(HashMap::new()),
             managed,
-            _claim: claim,
+            claim: Mutex::new(claim),
             id: server.memory_service().device(),
             service: server.memory_service(),
             info: server.info(),
@@ -139,6 +139,11 @@ impl DeviceInner {
             ServerGuard::Open(mut server) => Some(std::mem::replace(&mut *server, self.refuser(error))),
             ServerGuard::Ended(_) => None,
         }
+    }
+
+    /// What was held for as long as the device is open, once it is not.
+    pub(super) fn take_claim(&self) -> Option<Claim> {
+        self.claim.lock().take()
     }
 
     fn ended(&self) -> ServerError {
