@@ -43,7 +43,7 @@ pub(super) struct DeviceInner {
     /// For each stream, the number of the last window that a handle on it opened, while that handle lives.
     pub(super) windows: Mutex<HashMap<StreamId, u64>>,
     /// Given back behind the server.
-    _claim: Option<Claim>,
+    claim: Mutex<Option<Claim>>,
 }
 
 thread_local! {
@@ -62,7 +62,7 @@ impl DeviceInner {
             turns: Mutex::new(HashMap::new()),
             recorded: Mutex::new(HashMap::new()),
             managed,
-            _claim: claim,
+            claim: Mutex::new(claim),
             id: server.memory_service().device(),
             service: server.memory_service(),
             info: server.info(),
@@ -164,6 +164,11 @@ impl DeviceInner {
             ServerGuard::Open(mut server) => Some(std::mem::replace(&mut *server, self.refuser(error))),
             ServerGuard::Ended(_) => None,
         }
+    }
+
+    /// What was held for as long as the device is open, once it is not.
+    pub(super) fn take_claim(&self) -> Option<Claim> {
+        self.claim.lock().take()
     }
 
     fn ended(&self) -> ServerError {

@@ -48,9 +48,12 @@ impl Device {
     /// Close it for good, however many handles are left: they are refused with `why` from now on. Blocks while the server
     /// gives back what it has. False when it was closed before.
     pub fn retire(&self, why: &str) -> bool {
-        let server = self.inner.take_server(why);
+        let Some(server) = self.inner.take_server(why) else { return false };
         // Outside the lock: what the server gives back may take its time.
-        server.map(drop).is_some()
+        drop(server);
+        // Nothing is open any more, so what was held for it goes too, however many handles are left.
+        drop(self.inner.take_claim());
+        true
     }
 
     /// Wake `waker` once the device is lost; true when it is already.

@@ -1,9 +1,10 @@
 //! The backends of this build and their devices: listing them, and opening the one that is meant.
 
 use graphreel::device::Device;
-use graphreel::{Caps, Config, DeviceInfo, DeviceKind, Result, ServerError};
+use graphreel::{Caps, DeviceInfo, DeviceKind, Result, ServerError};
 use serde::Serialize;
 
+use crate::options::OpenOptions;
 use crate::select::{Choice, Select, choose};
 
 /// Every backend there is or will be, in the order of listing.
@@ -55,7 +56,7 @@ pub struct Opened {
 /// A device that can be opened.
 pub(crate) struct Candidate {
     pub(crate) info: DeviceInfo,
-    pub(crate) open: Box<dyn FnOnce(Config) -> Result<Device>>,
+    pub(crate) open: Box<dyn FnOnce(OpenOptions) -> Result<Device>>,
 }
 
 /// Names of the backends in this build.
@@ -98,7 +99,8 @@ pub(crate) fn why_none() -> String {
     }
 }
 
-/// Every backend with its devices and what they can do. Each device is opened for as long as it takes to ask.
+/// Every backend with its devices and what they can do. Each device is opened for as long as it takes to ask: while a backend
+/// of this process lives, that is the `problem` of each.
 pub fn list() -> Vec<BackendReport> {
     let mut index = 0;
     let report = |name| {
@@ -114,29 +116,30 @@ fn report_device(next: &mut usize, candidate: Candidate) -> DeviceReport {
     let index = *next;
     *next += 1;
     let simulated = candidate.info.kind == DeviceKind::Simulated;
-    let (info, caps, problem) = match (candidate.open)(Config::default()) {
+    let (info, caps, problem) = match (candidate.open)(OpenOptions::default()) {
         Ok(device) => (device.info().clone(), Some(device.caps().clone()), None),
         Err(error) => (candidate.info, None, Some(error.to_string())),
     };
     DeviceReport { index, info, simulated, caps, problem }
 }
 
-/// Open the device that `select` means, with the default bounds.
+/// Open the device that `select` means, with the default bounds, for direct use ([`OpenOptions`]).
 ///
 /// # Errors
 ///
-/// `Unsupported`, with what there is, when no device is meant; what opening it answers.
+/// `Unsupported`, with what there is, when no device is meant; `DevicesOwned` while a backend of this process lives; what
+/// opening it answers.
 pub fn open(select: &Select) -> Result<Device> {
-    open_with(select, Config::default())
+    open_with(select, OpenOptions::default())
 }
 
-/// As [`open`], with bounds of your own.
+/// As [`open`], with options of your own, or with a [`Config`](graphreel::Config) alone.
 ///
 /// # Errors
 ///
 /// As [`open`].
-pub fn open_with(select: &Select, config: Config) -> Result<Device> {
-    let opened = open_explained(select, config)?;
+pub fn open_with(select: &Select, options: impl Into<OpenOptions>) -> Result<Device> {
+    let opened = open_explained(select, options)?;
     if let Some(why) = &opened.no_device {
         tracing::warn!(why, "no device was found; using the simulator, whose times are not a device's");
     }
@@ -149,7 +152,7 @@ pub fn open_with(select: &Select, config: Config) -> Result<Device> {
 /// # Errors
 ///
 /// As [`open`].
-pub fn open_explained(select: &Select, config: Config) -> Result<Opened> {
+pub fn open_explained(select: &Select, options: impl Into<OpenOptions>) -> Result<Opened> {
     let (wanted, by_variable) = resolve(select, std::env::var("GRAPHREEL_DEVICE").ok())?;
     let mut found: Vec<Candidate> = asked(&wanted).into_iter().flat_map(candidates).collect();
     let infos: Vec<DeviceInfo> = found.iter().map(|candidate| candidate.info.clone()).collect();
@@ -161,7 +164,7 @@ pub fn open_explained(select: &Select, config: Config) -> Result<Opened> {
     let candidate = found.swap_remove(index);
     let DeviceInfo { backend, name, api, .. } = &candidate.info;
     tracing::info!(backend, name, api, why, "opening a device");
-    let device = (candidate.open)(config)?;
+    let device = (candidate.open)(options.into())?;
     Ok(Opened { device, why, no_device: last_resort.then(why_none) })
 }
 
@@ -201,6 +204,7 @@ fn blame_variable(error: ServerError) -> ServerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use graphreel::Config;
 
     #[test]
     fn the_variable_speaks_only_for_auto() {

@@ -10,6 +10,7 @@
 
 mod catalog;
 mod factory;
+mod options;
 mod select;
 #[cfg(feature = "sim")]
 mod sim;
@@ -18,4 +19,5 @@ mod wgpu;
 
 pub use catalog::{BACKENDS, BackendReport, DeviceReport, Opened, list, open, open_explained, open_with};
 pub use factory::factory;
+pub use options::OpenOptions;
 pub use select::{Select, SelectError};

@@ -14,7 +14,8 @@ pub type SimServer = HardwareServer<SimDriver>;
 /// What the backend is called, wherever it is named.
 const NAME: &str = "sim";
 
-/// A simulator of its own: it shares nothing with others of the process.
+/// A simulator of its own: it shares nothing with others of the process, so it holds no claim on devices and none refuses
+/// it. `graphreel_backends::open`, which opens it as any device, holds one.
 ///
 /// # Errors
 ///

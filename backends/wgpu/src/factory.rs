@@ -12,7 +12,7 @@ use graphreel::{Config, Result, ServerError};
 use crate::adapters::{AdapterSummary, Select, absence, adapters};
 use crate::open::{Options, open};
 
-/// Opens wgpu's devices.
+/// Opens wgpu's devices, and claims none: the backend that is built over it has the claim.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WgpuFactory;
 
@@ -26,7 +26,7 @@ impl ServerFactory for WgpuFactory {
     }
 
     fn open(&self, ordinal: usize, config: Config) -> Result<Box<dyn Server>> {
-        let options = Options { select: Select::Index(ordinal), config, ..Options::default() };
+        let options = Options { select: Select::Index(ordinal), config, unleased: true, ..Options::default() };
         Ok(Box::new(open(options)?))
     }
 

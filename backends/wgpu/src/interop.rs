@@ -32,7 +32,8 @@ impl WgpuServer {
     /// all that Graphreel asks of wgpu runs in error scopes. What the application submits itself is ordered with our work
     /// by submission, so flush before it and call `external_write` after it. wgpu may run the application's callbacks inside
     /// our submissions and polls, with the device's lock held: they must not use handles of this device.
-    /// Both must come from one `wgpu::Instance`: wgpu panics otherwise.
+    /// Both must come from one `wgpu::Instance`: wgpu panics otherwise. The device was opened by the application, so nothing
+    /// is claimed: a backend beside it is the application's to avoid.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@
 
 use graphreel::device::Monitor;
 use graphreel::error::Result;
+use graphreel::lifecycle::hold_direct;
 use graphreel::memory::MemoryService;
 use graphreel::op::MAX_GROUPS;
 use graphreel::recording::Tier;
@@ -25,6 +26,8 @@ pub struct Options {
     pub config: Config,
     /// Do as if the device had no immediates: scalars go through a uniform buffer, as on devices that have none.
     pub without_immediates: bool,
+    /// Claim nothing: a backend that lives does not refuse this device, and this device refuses no backend.
+    pub unleased: bool,
 }
 
 /// Features that are used where the adapter has them, with the WGSL name of those that kernels ask for.
@@ -41,13 +44,19 @@ const FEATURES: [(wgpu::Features, Option<&str>); 10] = [
     (wgpu::Features::SHADER_FLOAT32_ATOMIC, Some("f32-atomics")),
 ];
 
-/// Open the device that `options` select. Blocks while the driver opens it.
+/// Open the device that `options` select. Blocks while the driver opens it. Until the server is dropped the device is in
+/// direct use: no backend is built beside it, unless one of the two is unleased.
 ///
 /// # Errors
 ///
-/// `Unsupported` when there is no such adapter, with the reason in one line; what the driver says when it cannot be opened.
+/// `Unsupported` when there is no such adapter, with the reason in one line; `DevicesOwned` while a backend of this process
+/// lives, before the device is touched; what the driver says when it cannot be opened.
 pub fn open(options: Options) -> Result<WgpuServer> {
     let (chosen, why) = select(adapters(), &options.select)?;
+    let claim = match options.unleased {
+        true => None,
+        false => Some(hold_direct(&format!("wgpu device {}", chosen.info.name))?),
+    };
     let mut wanted = FEATURES.iter().map(|(feature, _)| *feature).fold(wgpu::Features::empty(), |a, b| a | b);
     if options.without_immediates {
         wanted.remove(wgpu::Features::IMMEDIATES);
@@ -69,7 +78,8 @@ pub fn open(options: Options) -> Result<WgpuServer> {
     drop(opening);
     let faults = Faults::default();
     watch_errors(&device, &faults);
-    let server = assemble(device, queue, chosen.info, faults, options.config)?;
+    let mut server = assemble(device, queue, chosen.info, faults, options.config)?;
+    server.claim = claim;
     let info = &server.gpu.info;
     tracing::info!(device = info.id.0, name = %info.name, api = %info.api, driver = %info.driver, %why, "device opened");
     Ok(server)

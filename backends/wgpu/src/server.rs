@@ -8,6 +8,7 @@ use graphreel::capture::window;
 use graphreel::device::Monitor;
 use graphreel::error::{GraphOp, MemoryLimit, Result};
 use graphreel::kernel::Compiler;
+use graphreel::lifecycle::DirectUse;
 use graphreel::memory::{Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport};
 use graphreel::op::{Bytes, Op, check, check_range};
 use graphreel::server::{CaptureOptions, CaptureStatus, Counters, GraphId, GraphUpdate, ParamUpdate, Sealed, WaitMode};
@@ -49,6 +50,8 @@ pub struct WgpuServer {
     pub(crate) gpu: Arc<Gpu>,
     dropped: Vec<ManagedMemoryId>,
     torn_down: bool,
+    /// The hold of a direct user, given back behind the device.
+    pub(crate) claim: Option<DirectUse>,
 }
 
 impl std::fmt::Debug for WgpuServer {
@@ -85,6 +88,7 @@ impl WgpuServer {
             gpu,
             dropped: Vec::new(),
             torn_down: false,
+            claim: None,
         })
     }
 
