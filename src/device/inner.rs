@@ -153,7 +153,8 @@ impl DeviceInner {
 
     /// Whether `fence` is passed, without asking for it once the device is closed.
     pub(super) fn passed(&self, fence: &dyn Fence) -> Result<bool> {
-        self.closed().map_or_else(|| fence.is_passed(), Err)
+        let _call = self.unlocked_call()?;
+        fence.is_passed()
     }
 
     /// The server for good, and what is asked from now on is refused with `why`. `None` the second time.

@@ -3,6 +3,7 @@
 use crate::clock::Signal;
 use crate::error::ServerError;
 use crate::memory::DeviceId;
+use crate::process;
 use crate::sync::{Arc, OnceLock};
 
 /// Set once, when the device is lost; every wait and call looks here first.
@@ -34,12 +35,16 @@ impl Monitor {
         self.reason.get().map(|reason| ServerError::DeviceLost { device: self.device.0, reason: reason.clone() })
     }
 
-    /// `Ok` while the device is there.
+    /// `Ok` while the device is there and the process goes on: every wait and every call without the device's lock looks
+    /// here before it enters the driver, and between the slices of a wait.
     ///
     /// # Errors
     ///
-    /// [`ServerError::DeviceLost`].
+    /// [`ServerError::DeviceLost`]; [`ServerError::Closed`] once the process is ending.
     pub fn check(&self) -> Result<(), ServerError> {
+        if let Some(why) = process::ending_reason() {
+            return Err(ServerError::closed(format!("device {}", self.device.0), why));
+        }
         self.lost().map_or(Ok(()), Err)
     }
 

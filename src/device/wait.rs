@@ -15,9 +15,8 @@ use crate::ticket::{Fence, Finish, ReplayReport, Ticket};
 
 /// Wait for `fence`; a deadline ends the wait only.
 pub(super) fn for_fence(device: &DeviceInner, fence: &dyn Fence, deadline: Deadline, what: &'static str) -> Result<()> {
-    if let Some(closed) = device.closed() {
-        return Err(closed);
-    }
+    // An exit waits for whoever is inside the driver.
+    let _call = device.unlocked_call()?;
     let clock = &device.config.clock;
     let start = clock.now();
     if fence.wait(clock, deadline)? {
@@ -29,7 +28,8 @@ pub(super) fn for_fence(device: &DeviceInner, fence: &dyn Fence, deadline: Deadl
 /// Wait for room for more work. What was asked for is queued already, so a deadline that comes first is no failure of it: an
 /// error would have the caller ask again, and the work run twice.
 pub(super) fn for_room(device: &DeviceInner, fence: &dyn Fence, deadline: Deadline) -> Result<()> {
-    device.closed().map_or_else(|| has_room(&device.config.clock, fence, deadline), Err)
+    let _call = device.unlocked_call()?;
+    has_room(&device.config.clock, fence, deadline)
 }
 
 fn has_room(clock: &Clock, fence: &dyn Fence, deadline: Deadline) -> Result<()> {

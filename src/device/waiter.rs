@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::process;
 use crate::sync::{Arc, Mutex, thread};
 use crate::ticket::Fence;
 
@@ -105,6 +106,8 @@ impl Shared {
             };
             // Where others queue, nobody keeps the thread: fences of several streams pass in any order.
             let turn = if crowded { TURN } else { TURN * 10 };
+            // Once the process is ending nobody is woken any more.
+            let Some(_call) = process::unlocked_call() else { return std::mem::forget(job) };
             match job.fence.wait(&self.clock, self.clock.deadline_in(turn)) {
                 Ok(false) => self.state.lock().jobs.push_back(job),
                 Ok(true) | Err(_) => job.wake(),

@@ -17,7 +17,10 @@ pub(crate) type Which = u8;
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Begin,
-    Ask { attempt: Which, ask: Ask },
+    Ask {
+        attempt: Which,
+        ask: Ask,
+    },
     Poll(Which),
     DropFuture(Which),
     CancelToken(usize),
@@ -32,7 +35,11 @@ pub(crate) enum Step {
     Work(Which, u32),
     Overdraw(Which),
     Source(Which),
-    Cached { attempt: Which, key: usize, keep: bool },
+    Cached {
+        attempt: Which,
+        key: usize,
+        keep: bool,
+    },
     DropEntry(Which),
     Quarantine(usize),
     /// The device of an attempt with a context.

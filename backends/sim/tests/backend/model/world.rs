@@ -24,7 +24,7 @@ use super::plain::{ABANDONED_MAX, Answer, Asked, DEFAULT_WAIT, Plain, PlainDevic
 use super::resident::{ENTRIES_MAX, PlainCache};
 use super::seen::{Seen, check_report};
 use super::steps::{Ask, TOKENS, Which};
-use crate::rig::{LONG, MIB, SHARE, clean, claimable, profile, simulators};
+use crate::rig::{LONG, MIB, SHARE, claimable, clean, profile, simulators};
 
 /// How long what other threads do may take.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -107,11 +107,10 @@ impl World {
             GpuBackendDeviceConfig::new(profile, GpuMemoryOwnership::WholeDeviceExclusive)
         };
         let queue = QueueBounds::new(QUEUED_MAX, DEFAULT_WAIT);
-        let config =
-            GpuBackendConfig::new((0..DEVICES).map(device).collect(), QueryExecutionConfig::default(), queue)
-                .with_attempt_completion_queue_capacity(ABANDONED_MAX)
-                .validate()
-                .unwrap();
+        let config = GpuBackendConfig::new((0..DEVICES).map(device).collect(), QueryExecutionConfig::default(), queue)
+            .with_attempt_completion_queue_capacity(ABANDONED_MAX)
+            .validate()
+            .unwrap();
         let server = Config { clock: clock.clone(), ..Config::default() };
         let core = GpuBackendCore::with_config(config, &factory, server).unwrap();
         let plain = |ordinal: usize| PlainDevice {
@@ -424,7 +423,8 @@ impl World {
         drop(cores);
         claimable();
         eventually("every activity goes", || Arc::strong_count(&activity) == 1);
-        let kept: Vec<_> = attempts.into_iter().map(|attempt| (attempt.owner, attempt.receiver, attempt.handle)).collect();
+        let kept: Vec<_> =
+            attempts.into_iter().map(|attempt| (attempt.owner, attempt.receiver, attempt.handle)).collect();
         drop(entries);
         clean(&factory);
         drop((kept, requests, sessions, plain));
