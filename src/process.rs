@@ -2,7 +2,8 @@
 //! wait, and destructors leak on purpose. A vendor's runtime may be gone already, or belong to another process.
 //!
 //! One handler of the C library's `exit` runs for each backend that was opened, before the handlers that the vendor's
-//! runtime put there when it was loaded: such handlers run in the reverse order of their registration.
+//! runtime put there when it was loaded: such handlers run in the reverse order of their registration. Where those would crash,
+//! because a thread is inside the driver, or a software driver's own threads still run work, the process ends without them.
 
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
@@ -36,6 +37,12 @@ struct Registry {
 pub(crate) trait AtExit: Send + Sync {
     /// Let no thread enter a driver from here on. True once none is inside; called again until the grace is over.
     fn stand_still(&self) -> bool;
+
+    /// Asked once it stands still: whether the driver itself may still run work on threads of this process, which its own
+    /// handlers of the exit would take the ground from. No driver call is made to tell.
+    fn leaves_work(&self) -> bool {
+        false
+    }
 }
 
 /// Whether process exit has begun, or this is a forked child.
@@ -96,6 +103,7 @@ fn begin_exit() -> bool {
             None => thread::sleep(Duration::from_millis(1)),
         }
     };
+    let mut leaves_work = false;
     while let Some(hook) = hooks.pop() {
         let Some(hook) = hook.upgrade() else { continue };
         while !stands_still(&*hook) {
@@ -105,6 +113,7 @@ fn begin_exit() -> bool {
             }
             thread::sleep(Duration::from_millis(1));
         }
+        leaves_work |= hook.leaves_work();
         // Its drop would be the device's.
         std::mem::forget(hook);
     }
@@ -114,7 +123,7 @@ fn begin_exit() -> bool {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    true
+    !leaves_work
 }
 
 /// A panic in a handler would abort the process that only wants to end.

@@ -226,6 +226,10 @@ pub trait Server: Send {
     /// [`ServerError::DeviceLost`].
     fn is_idle(&mut self) -> Result<bool>;
 
+    /// Whether the driver may be running work on threads of this process, as a software driver does: work was handed over
+    /// that is not known to be done. Asked when the process exits; makes no driver call.
+    fn runs_in_process(&self) -> bool;
+
     /// A point that the caller should wait for, with the lock released, before it queues more: too much is in flight.
     /// `None` while there is room.
     fn pressure(&self) -> Option<Arc<dyn Fence>>;

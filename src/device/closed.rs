@@ -96,6 +96,10 @@ impl Server for ClosedServer {
         Ok(true)
     }
 
+    fn runs_in_process(&self) -> bool {
+        false
+    }
+
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
         None
     }

@@ -19,6 +19,7 @@ use crate::op::Op;
 use crate::process::{self, AtExit};
 use crate::server::Server;
 use crate::stream::StreamId;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use crate::ticket::Fence;
 
@@ -44,6 +45,8 @@ pub(super) struct DeviceInner {
     pub(super) windows: Mutex<HashMap<StreamId, u64>>,
     /// Given back behind the server.
     claim: Mutex<Option<Claim>>,
+    /// Set when the process exits: the driver's own threads may be running work.
+    leaves_work: AtomicBool,
 }
 
 thread_local! {
@@ -63,6 +66,7 @@ impl DeviceInner {
             recorded: Mutex::new(HashMap::new()),
             managed,
             claim: Mutex::new(claim),
+            leaves_work: AtomicBool::new(false),
             id: server.memory_service().device(),
             service: server.memory_service(),
             info: server.info(),
@@ -354,9 +358,14 @@ pub(super) enum UseAs {
 impl AtExit for DeviceInner {
     fn stand_still(&self) -> bool {
         let Some(server) = self.server.try_lock() else { return false };
+        self.leaves_work.store(server.runs_in_process(), Ordering::Release);
         // Nobody gets it any more; who waits for it waits until the process is gone.
         std::mem::forget(server);
         true
+    }
+
+    fn leaves_work(&self) -> bool {
+        self.leaves_work.load(Ordering::Acquire)
     }
 }
 

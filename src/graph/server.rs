@@ -413,6 +413,11 @@ impl<D: Driver> Server for HardwareServer<D> {
         self.lanes.is_idle()
     }
 
+    fn runs_in_process(&self) -> bool {
+        // Devices of these drivers are not of this process, and their drivers see to their work at its exit.
+        false
+    }
+
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
         if self.shared.monitor().lost().is_some() {
             return None;

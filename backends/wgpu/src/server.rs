@@ -280,6 +280,10 @@ impl Server for WgpuServer {
         self.submits.fence(None).map_or(Ok(true), |fence| fence.is_passed())
     }
 
+    fn runs_in_process(&self) -> bool {
+        self.gpu.info.kind == graphreel::DeviceKind::Software && self.submits.may_run()
+    }
+
     fn pressure(&self) -> Option<Arc<dyn Fence>> {
         if self.gpu.monitor.lost().is_some() {
             return None;

@@ -81,6 +81,11 @@ impl Submits {
         Some(self.fence_on(*serial, index.clone(), None))
     }
 
+    /// Whether a submission is not known to be done. Asks nobody.
+    pub(crate) fn may_run(&self) -> bool {
+        self.progress.done() < self.last
+    }
+
     /// Let wgpu run callbacks and free what finished work held.
     pub(crate) fn poll(&self) {
         self.progress.poll();
