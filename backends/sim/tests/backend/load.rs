@@ -248,7 +248,13 @@ impl Load {
     }
 
     /// A request that waited has its answer.
-    fn answered(&mut self, name: u64, begin: AttemptBegin, answer: QueryResult<QueryHandle>, open: (Duration, CancellationToken)) {
+    fn answered(
+        &mut self,
+        name: u64,
+        begin: AttemptBegin,
+        answer: QueryResult<QueryHandle>,
+        open: (Duration, CancellationToken),
+    ) {
         let (deadline, token) = open;
         assert!(self.deadlines.remove(&(deadline, name)));
         match answer {
@@ -279,7 +285,8 @@ impl Load {
         loop {
             let names = std::mem::take(&mut *self.ready.lock().unwrap());
             for name in names {
-                let Some(Open { begin, stage: Stage::Waiting(mut admission), deadline, token }) = self.open.remove(&name)
+                let Some(Open { begin, stage: Stage::Waiting(mut admission), deadline, token }) =
+                    self.open.remove(&name)
                 else {
                     panic!("request {name} was woken and did not wait")
                 };

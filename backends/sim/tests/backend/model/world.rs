@@ -24,7 +24,7 @@ use super::plain::{ABANDONED_MAX, Answer, Asked, DEFAULT_WAIT, Plain, PlainDevic
 use super::resident::{ENTRIES_MAX, PlainCache};
 use super::seen::{Seen, check_report};
 use super::steps::{Ask, TOKENS, Which};
-use crate::rig::{LONG, MIB, SHARE, clean, claimable, profile, simulators};
+use crate::rig::{LONG, MIB, SHARE, claimable, clean, profile, simulators};
 
 /// How long what other threads do may take.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -53,6 +53,9 @@ struct RealRequest {
     woken: Arc<Woken>,
     awaited: bool,
 }
+
+/// How often a life came to what is named.
+pub(super) type Shown = [(&'static str, u64); 14];
 
 #[derive(Default)]
 struct Woken(AtomicBool);
@@ -107,11 +110,10 @@ impl World {
             GpuBackendDeviceConfig::new(profile, GpuMemoryOwnership::WholeDeviceExclusive)
         };
         let queue = QueueBounds::new(QUEUED_MAX, DEFAULT_WAIT);
-        let config =
-            GpuBackendConfig::new((0..DEVICES).map(device).collect(), QueryExecutionConfig::default(), queue)
-                .with_attempt_completion_queue_capacity(ABANDONED_MAX)
-                .validate()
-                .unwrap();
+        let config = GpuBackendConfig::new((0..DEVICES).map(device).collect(), QueryExecutionConfig::default(), queue)
+            .with_attempt_completion_queue_capacity(ABANDONED_MAX)
+            .validate()
+            .unwrap();
         let server = Config { clock: clock.clone(), ..Config::default() };
         let core = GpuBackendCore::with_config(config, &factory, server).unwrap();
         let plain = |ordinal: usize| PlainDevice {
@@ -127,7 +129,8 @@ impl World {
             plain: Plain::new((0..DEVICES).map(plain).collect(), TOKENS),
             caches: vec![PlainCache::default(); DEVICES],
             sessions: vec![core.session_capability()],
-            cores: vec![core],
+            // The last one's drop closes, so most lives keep one.
+            cores: vec![core; 3],
             attempts: Vec::new(),
             requests: Vec::new(),
             entries: Vec::new(),
@@ -392,8 +395,8 @@ impl World {
         }
     }
 
-    /// End everything, close, and hold what is left against the rules.
-    pub(super) fn finish(mut self) {
+    /// End everything, close, and hold what is left against the rules. Returns what the life has shown.
+    pub(super) fn finish(mut self) -> Shown {
         (0..self.requests.len()).rev().step_by(2).for_each(|id| self.poll(id));
         self.compare();
         for index in 0..self.attempts.len() {
@@ -420,14 +423,40 @@ impl World {
             assert_eq!(metrics.generation, self.attempts.len() as u64, "each report is counted once");
         }
         (0..self.attempts.len()).for_each(|index| self.assert_over(index));
-        let Self { cores, sessions, attempts, requests, entries, factory, activity, plain, .. } = self;
+        let shown = self.shown();
+        let Self { cores, sessions, attempts, requests, entries, factory, activity, .. } = self;
         drop(cores);
         claimable();
         eventually("every activity goes", || Arc::strong_count(&activity) == 1);
-        let kept: Vec<_> = attempts.into_iter().map(|attempt| (attempt.owner, attempt.receiver, attempt.handle)).collect();
+        let kept: Vec<_> =
+            attempts.into_iter().map(|attempt| (attempt.owner, attempt.receiver, attempt.handle)).collect();
         drop(entries);
         clean(&factory);
-        drop((kept, requests, sessions, plain));
+        drop((kept, requests, sessions));
+        shown
+    }
+
+    fn shown(&self) -> Shown {
+        let (plain, counters) = (&self.plain, self.plain.counters);
+        let count = |is: &dyn Fn(&super::plain::PlainAttempt) -> bool| {
+            plain.attempts.iter().filter(|attempt| is(attempt)).count() as u64
+        };
+        [
+            ("granted after a wait", counters.granted - counters.placed_at_once),
+            ("expired", counters.expired),
+            ("cancelled", counters.cancelled),
+            ("refused at once", counters.refused_at_once),
+            ("refused in the queue", counters.refused_in_queue),
+            ("passed", counters.overtakes_max),
+            ("native", count(&|attempt| attempt.used)),
+            ("lost under work", count(&|attempt| attempt.end.is_some_and(|end| end.lost))),
+            ("ended while closing", count(&|attempt| attempt.end.is_some_and(|end| end.was_closing))),
+            ("reports kept", plain.pushed),
+            ("reports over the edge", plain.overflowed),
+            ("cache hits", self.caches.iter().map(|cache| cache.hits).sum()),
+            ("evictions", self.caches.iter().map(|cache| cache.evictions).sum()),
+            ("no room in the cache", self.caches.iter().map(|cache| cache.failures).sum()),
+        ]
     }
 }
 
