@@ -20,7 +20,7 @@ use graphreel::lifecycle::{claim_live_backend, one_claiming_test};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use steps::{Step, life};
-use world::{World, eventually, pick};
+use world::{SHRINKING, World, eventually, pick};
 
 impl World {
     fn step(&mut self, step: Step) {
@@ -72,7 +72,7 @@ fn random_lives_of_a_backend_agree_with_the_plain_model() {
         cases: if thorough { 3_000 } else { 300 },
         failure_persistence: None,
         max_shrink_iters: 1_000,
-        max_shrink_time: 120_000,
+        max_shrink_time: 60_000,
         ..Config::default()
     };
     let mut bytes = [0; 32];
@@ -90,6 +90,7 @@ fn random_lives_of_a_backend_agree_with_the_plain_model() {
             world.finish()
         });
         let shown = lived.unwrap_or_else(|panic| {
+            SHRINKING.store(true, Ordering::SeqCst);
             let freed = || eventually("a free claim", || claim_live_backend(&[usize::MAX - 5]).is_ok());
             stuck.store(std::panic::catch_unwind(freed).is_err(), Ordering::SeqCst);
             std::panic::resume_unwind(panic);

@@ -26,8 +26,13 @@ use super::seen::{Seen, check_report};
 use super::steps::{Ask, TOKENS, Which};
 use crate::rig::{LONG, MIB, SHARE, claimable, clean, profile, simulators};
 
+/// Whether a life has failed, and shorter ones are tried: then each one that fails costs less.
+pub(super) static SHRINKING: AtomicBool = AtomicBool::new(false);
+
 /// How long what other threads do may take.
-const SETTLE: Duration = Duration::from_secs(10);
+fn settle_max() -> Duration {
+    Duration::from_secs(if SHRINKING.load(Ordering::SeqCst) { 1 } else { 10 })
+}
 
 pub(super) const ENTRY_BYTES: u64 = 64 << 10;
 const DEVICES: usize = 2;
@@ -89,9 +94,9 @@ pub(super) fn pick(which: Which, len: usize, prefer: impl Fn(usize) -> bool) -> 
 }
 
 pub(super) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + SETTLE;
+    let until = Instant::now() + settle_max();
     while !done() {
-        assert!(Instant::now() < until, "not within {SETTLE:?}: {what}");
+        assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_micros(100));
     }
 }
@@ -147,7 +152,7 @@ impl World {
 
     /// The backend against the model: what other threads still do is waited for.
     pub(super) fn compare(&mut self) {
-        let until = Instant::now() + SETTLE;
+        let until = Instant::now() + settle_max();
         let due = Seen::due(self);
         loop {
             let seen = Seen::now(self);
@@ -168,7 +173,7 @@ impl World {
             attempt.checked = true;
             check_report(&self.plain, index, &attempt.reports.lock().unwrap()[0]);
             if let Some(receiver) = &attempt.receiver {
-                let report = receiver.wait_timeout(SETTLE).expect("a report that sinks saw is shown");
+                let report = receiver.wait_timeout(settle_max()).expect("a report that sinks saw is shown");
                 assert_eq!(report.attempt_id, index as u64 + 1);
             }
         }
