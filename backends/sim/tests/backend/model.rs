@@ -11,6 +11,8 @@ mod steps;
 mod work;
 mod world;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use graphreel::lifecycle::{claim_live_backend, one_claiming_test};
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use steps::{Step, life};
-use world::{World, eventually, pick};
+use world::{SHRINKING, World, eventually, pick};
 
 impl World {
     fn step(&mut self, step: Step) {
@@ -70,13 +72,13 @@ fn random_lives_of_a_backend_agree_with_the_plain_model() {
         cases: if thorough { 3_000 } else { 300 },
         failure_persistence: None,
         max_shrink_iters: 1_000,
-        max_shrink_time: 120_000,
+        max_shrink_time: 60_000,
         ..Config::default()
     };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let stuck = AtomicBool::new(false);
+    let (stuck, seen) = (AtomicBool::new(false), RefCell::new(BTreeMap::<&str, u64>::new()));
     let ran = runner.run(&life(), |steps| {
         // A life that never frees its claim is the one to be told of: none after it can be built.
         if stuck.load(Ordering::SeqCst) {
@@ -85,17 +87,22 @@ fn random_lives_of_a_backend_agree_with_the_plain_model() {
         let lived = std::panic::catch_unwind(|| {
             let mut world = World::new();
             steps.into_iter().for_each(|step| world.step(step));
-            world.finish();
+            world.finish()
         });
-        if let Err(panic) = lived {
+        let shown = lived.unwrap_or_else(|panic| {
+            SHRINKING.store(true, Ordering::SeqCst);
             let freed = || eventually("a free claim", || claim_live_backend(&[usize::MAX - 5]).is_ok());
             stuck.store(std::panic::catch_unwind(freed).is_err(), Ordering::SeqCst);
             std::panic::resume_unwind(panic);
-        }
+        });
+        shown.into_iter().for_each(|(name, count)| *seen.borrow_mut().entry(name).or_default() += count);
         Ok(())
     });
+    let seen = seen.into_inner();
     match ran {
-        Ok(()) => {}
+        Ok(()) => {
+            assert!(seen.values().all(|count| *count > 0), "GRAPHREEL_SEED={seed}: too little was shown: {seen:?}")
+        }
         Err(TestError::Fail(why, steps)) => panic!("GRAPHREEL_SEED={seed}: {why}\nthe shortest life: {steps:#?}"),
         Err(error) => panic!("GRAPHREEL_SEED={seed}: {error}"),
     }

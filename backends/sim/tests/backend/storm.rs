@@ -175,3 +175,24 @@ fn many_requests_from_many_threads() {
     let outcomes = storm.outcomes.each_ref().map(|count| count.load(Ordering::SeqCst));
     assert_eq!(AttemptOutcome::ALL.map(|outcome| completed(&metrics, outcome)), outcomes);
 }
+
+/// B-102, B-173: whoever is granted next has the streams too, also where the cleanup of the context before is late.
+#[test]
+fn a_grant_comes_with_its_streams() {
+    let _one = one_claiming_test();
+    let (core, factory) = backend(Clock::system(), 1, 1);
+    let session = core.session_capability();
+    for _ in 0..2000 {
+        let first = session.begin_attempt(BeginAttemptRequest::default()).unwrap();
+        let admit = |begin: &AttemptBegin| {
+            session.admit_async_with_request(QueryAdmissionRequest::new(begin.owner.admission_binding()))
+        };
+        let handle = admit(&first).wait().unwrap();
+        let second = session.begin_attempt(BeginAttemptRequest::default()).unwrap();
+        let waiting = admit(&second);
+        drop(handle.acquire_context().unwrap());
+        drop(first);
+        drop(waiting.wait().unwrap());
+    }
+    close(core, &factory);
+}

@@ -1,15 +1,16 @@
 //! What may happen to a backend, and how often. Whom a step is about is drawn as a number, and found among those there are.
 
 use graphreel::lifecycle::AttemptOutcome;
+use proptest::bool::weighted;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 
 /// The most steps of a life: fewer than could pass a waiter as often as is allowed.
-const STEPS_MAX: usize = 70;
+const STEPS_MAX: usize = 120;
 pub(crate) const TOKENS: usize = 3;
-pub(crate) const KEYS: usize = 5;
+pub(crate) const KEYS: usize = 4;
 
 /// One of those that a step could be about.
 pub(crate) type Which = u8;
@@ -97,9 +98,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(AttemptOutcome::Rejected),
     ];
     let requests = prop_oneof![
-        8 => Just(Step::Begin),
-        12 => (which(), ask()).prop_map(|(attempt, ask)| Step::Ask { attempt, ask }),
-        12 => which().prop_map(Step::Poll),
+        12 => Just(Step::Begin),
+        14 => (which(), ask()).prop_map(|(attempt, ask)| Step::Ask { attempt, ask }),
+        14 => which().prop_map(Step::Poll),
         2 => which().prop_map(Step::DropFuture),
         1 => (0..TOKENS).prop_map(Step::CancelToken),
         4 => prop_oneof![1 => Just(1_u64), 3 => 1_u64..700, 2 => 700_u64..2500].prop_map(Step::Advance),
@@ -108,33 +109,32 @@ fn step() -> impl Strategy<Value = Step> {
         2 => which().prop_map(Step::Plan),
         7 => (which(), outcome).prop_map(|(attempt, outcome)| Step::End(attempt, outcome)),
         2 => which().prop_map(Step::DropOwner),
-        2 => which().prop_map(Step::DropReceiver),
+        4 => which().prop_map(Step::DropReceiver),
         1 => which().prop_map(Step::DropHandle),
         1 => Just(Step::TakeAbandoned),
     ];
     let work = prop_oneof![
-        6 => which().prop_map(Step::Context),
+        10 => which().prop_map(Step::Context),
         2 => which().prop_map(Step::DropContext),
         4 => (which(), any::<u32>()).prop_map(|(attempt, value)| Step::Work(attempt, value)),
         1 => which().prop_map(Step::Overdraw),
         2 => which().prop_map(Step::Source),
-        4 => (which(), 0..KEYS, any::<bool>()).prop_map(|(attempt, key, keep)| Step::Cached { attempt, key, keep }),
+        10 => (which(), 0..KEYS, weighted(0.8)).prop_map(|(attempt, key, keep)| Step::Cached { attempt, key, keep }),
         1 => which().prop_map(Step::DropEntry),
     ];
     let backend = prop_oneof![
-        4 => (0_usize..3).prop_map(Step::Quarantine),
-        4 => which().prop_map(Step::Lose),
-        1 => Just(Step::Close),
-        2 => Just(Step::CloseAndLook),
-        4 => Just(Step::CloneCore),
-        4 => Just(Step::DropCore),
-        3 => Just(Step::AnotherSession),
+        2 => (0_usize..3).prop_map(Step::Quarantine),
+        2 => which().prop_map(Step::Lose),
+        1 => prop_oneof![Just(Step::Close), Just(Step::CloseAndLook)],
+        8 => Just(Step::CloneCore),
+        6 => Just(Step::DropCore),
+        4 => Just(Step::AnotherSession),
         3 => Just(Step::DropSession),
     ];
-    prop_oneof![36 => requests, 14 => attempts, 18 => work, 3 => backend]
+    prop_oneof![40 => requests, 10 => attempts, 24 => work, 3 => backend]
 }
 
 /// A life of a backend.
 pub(crate) fn life() -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), 1..=STEPS_MAX)
+    vec(step(), STEPS_MAX / 3..=STEPS_MAX)
 }

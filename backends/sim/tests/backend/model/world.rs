@@ -26,8 +26,13 @@ use super::seen::{Seen, check_report};
 use super::steps::{Ask, TOKENS, Which};
 use crate::rig::{LONG, MIB, SHARE, claimable, clean, profile, simulators};
 
+/// Whether a life has failed, and shorter ones are tried: then each one that fails costs less.
+pub(super) static SHRINKING: AtomicBool = AtomicBool::new(false);
+
 /// How long what other threads do may take.
-const SETTLE: Duration = Duration::from_secs(10);
+fn settle_max() -> Duration {
+    Duration::from_secs(if SHRINKING.load(Ordering::SeqCst) { 1 } else { 10 })
+}
 
 pub(super) const ENTRY_BYTES: u64 = 64 << 10;
 const DEVICES: usize = 2;
@@ -53,6 +58,9 @@ struct RealRequest {
     woken: Arc<Woken>,
     awaited: bool,
 }
+
+/// How often a life came to what is named.
+pub(super) type Shown = [(&'static str, u64); 14];
 
 #[derive(Default)]
 struct Woken(AtomicBool);
@@ -86,9 +94,9 @@ pub(super) fn pick(which: Which, len: usize, prefer: impl Fn(usize) -> bool) -> 
 }
 
 pub(super) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + SETTLE;
+    let until = Instant::now() + settle_max();
     while !done() {
-        assert!(Instant::now() < until, "not within {SETTLE:?}: {what}");
+        assert!(Instant::now() < until, "not in time: {what}");
         std::thread::sleep(Duration::from_micros(100));
     }
 }
@@ -126,7 +134,8 @@ impl World {
             plain: Plain::new((0..DEVICES).map(plain).collect(), TOKENS),
             caches: vec![PlainCache::default(); DEVICES],
             sessions: vec![core.session_capability()],
-            cores: vec![core],
+            // The last one's drop closes, so most lives keep one.
+            cores: vec![core; 3],
             attempts: Vec::new(),
             requests: Vec::new(),
             entries: Vec::new(),
@@ -143,7 +152,7 @@ impl World {
 
     /// The backend against the model: what other threads still do is waited for.
     pub(super) fn compare(&mut self) {
-        let until = Instant::now() + SETTLE;
+        let until = Instant::now() + settle_max();
         let due = Seen::due(self);
         loop {
             let seen = Seen::now(self);
@@ -164,7 +173,7 @@ impl World {
             attempt.checked = true;
             check_report(&self.plain, index, &attempt.reports.lock().unwrap()[0]);
             if let Some(receiver) = &attempt.receiver {
-                let report = receiver.wait_timeout(SETTLE).expect("a report that sinks saw is shown");
+                let report = receiver.wait_timeout(settle_max()).expect("a report that sinks saw is shown");
                 assert_eq!(report.attempt_id, index as u64 + 1);
             }
         }
@@ -391,8 +400,8 @@ impl World {
         }
     }
 
-    /// End everything, close, and hold what is left against the rules.
-    pub(super) fn finish(mut self) {
+    /// End everything, close, and hold what is left against the rules. Returns what the life has shown.
+    pub(super) fn finish(mut self) -> Shown {
         (0..self.requests.len()).rev().step_by(2).for_each(|id| self.poll(id));
         self.compare();
         for index in 0..self.attempts.len() {
@@ -419,7 +428,8 @@ impl World {
             assert_eq!(metrics.generation, self.attempts.len() as u64, "each report is counted once");
         }
         (0..self.attempts.len()).for_each(|index| self.assert_over(index));
-        let Self { cores, sessions, attempts, requests, entries, factory, activity, plain, .. } = self;
+        let shown = self.shown();
+        let Self { cores, sessions, attempts, requests, entries, factory, activity, .. } = self;
         drop(cores);
         claimable();
         eventually("every activity goes", || Arc::strong_count(&activity) == 1);
@@ -427,7 +437,31 @@ impl World {
             attempts.into_iter().map(|attempt| (attempt.owner, attempt.receiver, attempt.handle)).collect();
         drop(entries);
         clean(&factory);
-        drop((kept, requests, sessions, plain));
+        drop((kept, requests, sessions));
+        shown
+    }
+
+    fn shown(&self) -> Shown {
+        let (plain, counters) = (&self.plain, self.plain.counters);
+        let count = |is: &dyn Fn(&super::plain::PlainAttempt) -> bool| {
+            plain.attempts.iter().filter(|attempt| is(attempt)).count() as u64
+        };
+        [
+            ("granted after a wait", counters.granted - counters.placed_at_once),
+            ("expired", counters.expired),
+            ("cancelled", counters.cancelled),
+            ("refused at once", counters.refused_at_once),
+            ("refused in the queue", counters.refused_in_queue),
+            ("passed", counters.overtakes_max),
+            ("native", count(&|attempt| attempt.used)),
+            ("lost under work", count(&|attempt| attempt.end.is_some_and(|end| end.lost))),
+            ("ended while closing", count(&|attempt| attempt.end.is_some_and(|end| end.was_closing))),
+            ("reports kept", plain.pushed),
+            ("reports over the edge", plain.overflowed),
+            ("cache hits", self.caches.iter().map(|cache| cache.hits).sum()),
+            ("evictions", self.caches.iter().map(|cache| cache.evictions).sum()),
+            ("no room in the cache", self.caches.iter().map(|cache| cache.failures).sum()),
+        ]
     }
 }
 
