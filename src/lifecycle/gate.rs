@@ -14,7 +14,7 @@ const CLOSING: u64 = 1 << 63;
 /// ends long before the 2^31 that would reach the close bit.
 const OBSERVATION: u64 = 1 << 32;
 /// Set before the first look of whoever waits for a count to be zero. Without it a last permit wakes nobody: all that then
-/// waits is the close, for its own bit, and an attempt alone on its backend would wake it twice.
+/// waits is the close, for its own bit, and each attempt that is alone on its backend would wake it.
 const IDLE_WATCHED: u64 = 1 << 31;
 /// Bits 0 to 30 count GPU permits; each is held beside an observation permit, so there are no more of them.
 const GPU: u64 = 1;
