@@ -36,13 +36,16 @@ thread_local! {
 
 static STATIC: Mutex<Option<Held>> = Mutex::new(None);
 
-/// A kernel that keeps a software device, or an interpreter, for far longer than a test may take.
+/// A kernel that keeps a software device, or an interpreter, for longer than a child may take to end. The software device ends
+/// a loop after 65,535 steps, hence two.
 const SPIN: &str = "
 @group(0) @binding(0) var<storage, read_write> values: array<u32>;
 @compute @workgroup_size(64)
 fn spin(@builtin(global_invocation_id) id: vec3<u32>) {
     var value = values[id.x];
-    for (var step = 0u; step < 20000000u; step++) { value = value * 1664525u + 1013904223u; }
+    for (var round = 0u; round < 20000u; round++) {
+        for (var step = 0u; step < 50000u; step++) { value = value * 1664525u + 1013904223u; }
+    }
     values[id.x] = value;
 }
 ";
