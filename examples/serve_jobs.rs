@@ -4,6 +4,8 @@
 //!
 //! `cargo run --example serve_jobs [BACKEND [JOBS]]`: BACKEND is `wgpu` or `sim`, which is the default, JOBS is 1,000.
 
+#![expect(clippy::print_stdout, reason = "an example shows its result")]
+
 use std::error::Error;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +16,8 @@ use graphreel::lifecycle::config::{
     GpuMemoryOwnership, QueryExecutionConfig, QueueBounds,
 };
 use graphreel::lifecycle::{
-    AdmissionClass, AttemptOutcome, BackendKind, BeginAttemptRequest, CancellationToken, GpuBackendCore,
-    GpuBackendSession, QueryAdmissionRequest, QueryContext, QueryError, QueryResult,
+    AdmissionClass, AttemptBegin, AttemptOutcome, BackendKind, BeginAttemptRequest, CancellationToken, GpuBackendCore,
+    GpuBackendSession, QueryAdmissionRequest, QueryContext, QueryHandle, QueryResult,
 };
 use graphreel::{ServerError, Wgsl};
 
@@ -38,6 +40,9 @@ fn scale(@builtin(global_invocation_id) id: vec3<u32>) {
     }
 }
 ";
+
+/// What a job is granted beside its values.
+const SPARE_BYTES: u64 = 1 << 20;
 
 /// Of each twenty, the job that may wait for 50 microseconds alone, and the one that is called off as soon as it asked.
 const HURRIED: usize = 7;
@@ -62,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Run `jobs` jobs on a backend of `kind`, and close it.
-pub fn run(kind: BackendKind, jobs: usize) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(kind: BackendKind, jobs: usize) -> Result<(), Box<dyn Error>> {
     let core = build(kind)?;
     let (next, tally) = (AtomicUsize::new(0), Tally::default());
     std::thread::scope(|scope| {
@@ -106,38 +111,41 @@ fn build(kind: BackendKind) -> Result<GpuBackendCore, Box<dyn Error>> {
     Ok(GpuBackendCore::new(config, &*factory)?)
 }
 
-/// One job: begin, wait for admission, work, end. The grant goes back with the end of the attempt.
+/// One job: begin, be admitted, work, end, and wait for the report, behind which the grant is given back.
 fn serve(session: &GpuBackendSession, job: usize) -> QueryResult {
-    let begin = session.begin_attempt(BeginAttemptRequest::default().with_name(format!("job {job}")))?;
+    let attempt = session.begin_attempt(BeginAttemptRequest::default().with_name(format!("job {job}")))?;
+    let ended = admitted(session, &attempt, job).and_then(|handle| {
+        let context = handle.acquire_context()?;
+        Ok(work(&context, words(job), job as u32)?)
+    });
+    match &ended {
+        Ok(()) => attempt.owner.commit_terminal(AttemptOutcome::Succeeded)?,
+        // The error says whether the attempt failed, was cancelled or was rejected.
+        Err(error) => attempt.owner.commit_failed(error.clone())?,
+    }
+    let report = attempt.completion.wait_timeout(Duration::from_secs(60));
+    report.map_or_else(|| Err(ServerError::unsupported("this device", "an attempt has no report").into()), |_| ended)
+}
+
+/// Ask for the device and wait, as long as the queue's default says or, for a job in a hurry, hardly at all.
+fn admitted(session: &GpuBackendSession, attempt: &AttemptBegin, job: usize) -> QueryResult<QueryHandle> {
     let cancel = CancellationToken::new();
-    let words = 1_024 << (job % 7);
-    let mut request = QueryAdmissionRequest::new(begin.owner.admission_binding())
-        .with_byte_limit(4 * words as u64 + (1 << 20))
+    let request = QueryAdmissionRequest::new(attempt.owner.admission_binding())
+        .with_byte_limit(4 * words(job) as u64 + SPARE_BYTES)
         .with_cancellation(cancel.clone())
         .with_class([AdmissionClass::Normal, AdmissionClass::High, AdmissionClass::Low][job % 3]);
-    if job % 20 == HURRIED {
-        request = request.with_wait(Duration::from_micros(50));
-    }
+    let request = if job % 20 == HURRIED { request.with_wait(Duration::from_micros(50)) } else { request };
+    // The request is in the queue, or placed, when this returns; the wait may be an `.await` as well.
     let admission = session.admit_async_with_request(request);
     if job % 20 == CALLED_OFF {
         cancel.cancel();
     }
-    let handle = match admission.wait() {
-        Ok(handle) => handle,
-        Err(error) => {
-            begin.owner.commit_failed(error.clone())?;
-            return Err(error);
-        }
-    };
-    let context = handle.acquire_context()?;
-    match work(&context, words, job as u32) {
-        Ok(()) => begin.owner.commit_terminal(AttemptOutcome::Succeeded),
-        Err(error) => {
-            let error = QueryError::from(error);
-            begin.owner.commit_failed(error.clone())?;
-            Err(error)
-        }
-    }
+    admission.wait()
+}
+
+/// Jobs come in seven sizes.
+fn words(job: usize) -> usize {
+    1_024 << (job % 7)
 }
 
 /// Capture two kernels as a graph, replay it twice, and check the result.
@@ -195,6 +203,7 @@ fn report(core: &GpuBackendCore, tally: &Tally) {
         println!("\n{:<28}{:>10}", "requests", admission.submitted);
         for (what, number) in [
             ("placed at once", admission.placed_at_once),
+            ("refused at once", admission.refused_at_once),
             ("queued", admission.queued_total),
             ("granted from the queue", admission.granted.saturating_sub(admission.placed_at_once)),
             ("expired", admission.expired),

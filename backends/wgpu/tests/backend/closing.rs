@@ -2,7 +2,7 @@
 //! flight.
 
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use graphreel::Wgsl;
 use graphreel::lifecycle::{
@@ -10,7 +10,7 @@ use graphreel::lifecycle::{
 };
 use graphreel_wgpu::WgpuFactory;
 
-use crate::rig::{LONG, admit, admitted, built, close, present, profile, until, valid};
+use crate::rig::{LONG, Watched, admit, admitted, built, close, present, profile, until, valid};
 
 /// Runs what it was given when it is dropped.
 struct OnDrop(Option<Box<dyn FnOnce() + Send>>);
@@ -142,25 +142,21 @@ fn a_close_waits_for_work_in_flight() {
         return;
     }
     let _one = one_claiming_test();
-    let core = built();
+    let factory = Watched::default();
+    let core = GpuBackendCore::new(valid(profile()), &factory).unwrap();
     let (begin, handle) = admitted(&core.session_capability());
     let context = handle.acquire_context().unwrap();
     let kernel = context.kernel(Wgsl::new(SPIN).entry("spin")).unwrap();
     let buffer = context.upload(&vec![1_u32; SPUN]).unwrap();
     let groups = [SPUN as u32 / 64, 1, 1];
     let (graph, ()) = context.capture(|c| c.launch(&kernel, groups, (&buffer,))).unwrap();
-    let run = || {
-        let started = Instant::now();
-        context.replay(&graph).unwrap().wait().unwrap();
-        started.elapsed()
-    };
-    let one = run().min(run());
     let replays: Vec<_> = (0..4).map(|_| context.replay(&graph).unwrap()).collect();
-    let started = Instant::now();
+    let software = context.info().kind == graphreel::DeviceKind::Software;
+    assert!(!software || !factory.is_through(), "the work is too short to be met");
     begin.owner.commit_terminal(AttemptOutcome::Cancelled).unwrap();
     core.close();
     until("the claim is free", || claim_live_backend(&[0]).is_ok());
-    assert!(started.elapsed() >= one, "the claim was free after {:?}, a replay takes {one:?}", started.elapsed());
+    assert!(factory.is_through(), "the claim went before the work");
     drop(replays);
     close(&core);
 }
