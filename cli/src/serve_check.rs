@@ -2,11 +2,13 @@
 //! be refused. It claims nothing and opens nothing.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use graphreel::lifecycle::config::GpuBackendConfigFile;
 use graphreel::lifecycle::{PlannedDevice, Preflight, QueryError, bytes_with_gib, preflight};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::args::ServeCheckArgs;
 use crate::failure::Failure;
@@ -55,7 +57,19 @@ struct Refusal {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     message: String,
+    /// In the error's order.
+    #[serde(serialize_with = "as_object")]
     facts: Vec<(&'static str, String)>,
+}
+
+fn as_object<S: Serializer>(facts: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(facts.iter().map(|(key, value)| (key, value)))
+}
+
+impl Refusal {
+    fn fact(&self, wanted: &str) -> Option<&str> {
+        self.facts.iter().find(|(key, _)| *key == wanted).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Run the command.
@@ -68,18 +82,32 @@ pub(crate) fn run(args: ServeCheckArgs) -> Result<(), Failure> {
     json.check()?;
     let path = args.file.display().to_string();
     let report = examine(&args.file, &path)?;
-    json.put(&report)?;
-    if json.leaves_stdout() {
-        output::print(&describe(&report))?;
-    }
-    match report.refusals.len() {
-        0 => Ok(()),
-        reasons => Err(Failure::Refused { path, reasons }),
+    let told = json.put(&report).and_then(|()| match json.leaves_stdout() {
+        true => output::print(&describe(&report)),
+        false => Ok(()),
+    });
+    match (told, report.refusals.len()) {
+        // A configuration is refused whether or not somebody reads why: a script that looks at the code must not go on.
+        (Ok(()) | Err(Failure::Closed), reasons @ 1..) => Err(Failure::Refused { path, reasons }),
+        (told, _) => told,
     }
 }
 
+/// The file's text, when it is one of bearable length.
+fn read(file: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let length = File::open(file)?.take(GpuBackendConfigFile::TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if length > GpuBackendConfigFile::TEXT_BYTES_MAX {
+        return Err(io::Error::other(format!(
+            "it is longer than {} MiB, the most that a configuration may have",
+            GpuBackendConfigFile::TEXT_BYTES_MAX >> 20
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not text in UTF-8"))
+}
+
 fn examine(file: &Path, path: &str) -> Result<Report, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|source| Failure::Read { path: path.to_owned(), source })?;
+    let text = read(file).map_err(|source| Failure::Read { path: path.to_owned(), source })?;
     let report = |backend, found: Preflight, located: &dyn Fn(QueryError) -> QueryError| Report {
         schema: "graphreel.serve-check/1",
         file: path.to_owned(),
@@ -166,7 +194,12 @@ fn describe(report: &Report) -> String {
     }
     for refusal in &report.refusals {
         let reason = refusal.reason.as_deref().unwrap_or("from the inventory");
-        let _ = writeln!(text, "refused: {} ({reason})", refusal.message);
+        // What the parser refuses names its place itself.
+        let place = match refusal.fact("line") {
+            Some(line) if !refusal.message.starts_with(&report.file) => format!("{} line {line}: ", report.file),
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "refused: {place}{} ({reason})", refusal.message);
     }
     text
 }

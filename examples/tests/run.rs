@@ -3,7 +3,9 @@
 //! Without a device of wgpu that part is skipped and says so; `GRAPHREEL_REQUIRE=wgpu` makes it a failure.
 
 use std::error::Error;
+use std::sync::{PoisonError, RwLock};
 
+use graphreel::lifecycle::BackendKind;
 use graphreel_backends::Select;
 
 #[path = "../bring_your_own_device.rs"]
@@ -18,6 +20,9 @@ mod injected_fault;
 #[path = "../saxpy.rs"]
 #[expect(dead_code, reason = "`main` is for `cargo run`")]
 mod saxpy;
+#[path = "../serve_jobs.rs"]
+#[expect(dead_code, reason = "`main` is for `cargo run`")]
+mod serve_jobs;
 #[path = "../two_streams.rs"]
 #[expect(dead_code, reason = "`main` is for `cargo run`")]
 mod two_streams;
@@ -41,7 +46,11 @@ fn check(name: &str, outcome: Result<(), Box<dyn Error>>) {
     }
 }
 
+/// Devices in direct use and a backend refuse each other, so the examples of one sort share this and the other has it alone.
+static DEVICES: RwLock<()> = RwLock::new(());
+
 fn check_on_each(name: &str, run: fn(&Select) -> Result<(), Box<dyn Error>>) {
+    let _direct = DEVICES.read().unwrap_or_else(PoisonError::into_inner);
     check(name, run(&Select::Backend("sim".to_owned())));
     if has_wgpu(name) {
         check(name, run(&Select::Backend("wgpu".to_owned())));
@@ -72,5 +81,14 @@ fn injected_fault_is_right() {
 fn bring_your_own_device_is_right() {
     if has_wgpu("bring_your_own_device") {
         check("bring_your_own_device", bring_your_own_device::run());
+    }
+}
+
+#[test]
+fn serve_jobs_is_right() {
+    let _alone = DEVICES.write().unwrap_or_else(PoisonError::into_inner);
+    check("serve_jobs", serve_jobs::run(BackendKind::Sim, 120));
+    if has_wgpu("serve_jobs") {
+        check("serve_jobs", serve_jobs::run(BackendKind::Wgpu, 120));
     }
 }

@@ -15,7 +15,7 @@ use crate::lifecycle::lanes::Lane;
 use crate::lifecycle::pool::PoolJob;
 use crate::lifecycle::resource::GpuResourcePermit;
 use crate::lifecycle::service::DeviceService;
-use crate::lifecycle::streams::StreamSet;
+use crate::lifecycle::streams::{Known, StreamSet};
 use crate::memory::Account;
 use crate::process;
 use crate::stream::StreamId;
@@ -103,6 +103,7 @@ impl Admitted {
     /// Take everything back of an attempt that was never attached: the permit and the grant are the caller's again.
     pub(crate) fn uninstall(&self) -> (GpuResourcePermit, Grant) {
         let live = self.state.lock().take().expect("nothing else ends an attempt that was not attached");
+        live.streams.hand_in(Known::Idle);
         let Live { gpu, grant, .. } = live;
         (gpu, grant)
     }
@@ -198,6 +199,8 @@ impl Live {
             // The process is ending: what the device still does, it does to memory that is not given back.
             Drained::Leaked => std::mem::forget(self),
             Drained::Yes(error) => {
+                // The cleanup of a context may hold the set a little longer; whoever is granted next needs the streams now.
+                self.streams.hand_in(if error.is_none() { Known::Idle } else { Known::Nothing });
                 let ordinal = self.device.ordinal();
                 report.error = error.map(|error| {
                     let context = format!("device {ordinal}: work of the attempt failed");
@@ -209,8 +212,6 @@ impl Live {
                 });
                 let Self { streams, account, lane, device, grant, gpu, .. } = self;
                 drop(account);
-                // The cleanup of a context may hold the set a little longer; whoever is granted next needs the streams now.
-                streams.give_back();
                 drop((streams, lane, device));
                 drop(grant);
                 drop(gpu);

@@ -1,5 +1,7 @@
 //! What a build would install, and every reason for which it would refuse, without claiming or installing anything.
 
+use std::collections::BTreeSet;
+
 use crate::lifecycle::capacity::{GpuDeviceCapacity, resolve_capacity};
 use crate::lifecycle::config::{
     GpuBackendConfig, GpuBackendDeviceConfig, GpuBackendDeviceInstallationBounds, ValidatedGpuBackendDevice,
@@ -38,26 +40,33 @@ pub struct PlannedDevice {
 pub fn preflight(config: &GpuBackendConfig, factory: &dyn ServerFactory) -> Preflight {
     let native = |ordinal: usize, options: &_| factory.validate_memory_options(ordinal, options);
     let mut found = Preflight { devices: Vec::new(), refusals: Vec::new() };
+    let mut said = BTreeSet::new();
+    let mut refuse = |found: &mut Preflight, error: QueryError| {
+        if said.insert(error.to_string()) {
+            found.refusals.push(error);
+        }
+    };
+    let rest = config.clone().with_devices(Vec::new());
     let mut devices: Vec<_> = config.devices().to_vec();
     devices.sort_by_key(GpuBackendDeviceConfig::device_ordinal);
     devices.dedup();
     for device in devices {
         // Each device alone, so that a fault of one hides none of another.
-        let alone = config.clone().with_devices(vec![device]);
+        let alone = rest.clone().with_devices(vec![device]);
         match alone.validate_with(&native) {
-            Err(error) => found.refuse(error),
+            Err(error) => refuse(&mut found, error),
             Ok(valid) => {
                 for device in valid.validated_devices() {
                     match plan(device, factory) {
                         Ok(planned) => found.devices.push(planned),
-                        Err(error) => found.refuse(error),
+                        Err(error) => refuse(&mut found, error),
                     }
                 }
             }
         }
     }
     if let Err(error) = config.clone().validate_with(&native) {
-        found.refuse(error);
+        refuse(&mut found, error);
     }
     found
 }
@@ -74,13 +83,6 @@ impl Preflight {
     /// Nothing but a refusal.
     pub fn refused(error: QueryError) -> Self {
         Self { devices: Vec::new(), refusals: vec![error] }
-    }
-
-    /// Add a refusal, unless it is there already.
-    fn refuse(&mut self, error: QueryError) {
-        if !self.refusals.iter().any(|known| known.to_string() == error.to_string()) {
-            self.refusals.push(error);
-        }
     }
 }
 

@@ -264,8 +264,8 @@ impl Shared {
         };
         let mut streams = taken.into_iter().map(|stream| self.device.stream_of(stream));
         let root = streams.next().expect("the count is not zero");
-        let is_given_back = AtomicBool::new(false);
-        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), is_given_back }))
+        let handed_in = AtomicBool::new(false);
+        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), handed_in }))
     }
 
     /// Whether there are too few even if all that was given back were idle.
@@ -324,14 +324,19 @@ impl Shared {
     }
 
     /// An attempt is done with a stream: its window is aborted and its handles are refused from here on (B-205).
-    fn give_back(&self, stream: StreamId) {
+    fn give_back(&self, stream: StreamId, known: Known) {
         let next = self.abort_and_renew(stream);
         {
             let mut state = self.state.lock();
             state.checked_out -= 1;
+            if known == Known::Idle {
+                state.free.push_back(next);
+            }
         }
-        // The mark behind its work is set now, so that it is passed when the next attempt comes.
-        self.place(Draining { stream: next, ticket: None, failures: 0 });
+        if known == Known::Nothing {
+            // The mark behind its work is set now, so that it is passed when the next attempt comes.
+            self.place(Draining { stream: next, ticket: None, failures: 0 });
+        }
         self.changed.notify_all();
     }
 
@@ -374,12 +379,21 @@ fn is_over(error: &ServerError) -> bool {
     error.is_device_lost() || error.is_closed()
 }
 
+/// What is known of the streams of a set that is handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Their work was waited for, or there was none: they can be handed out at once.
+    Idle,
+    /// They may be busy, or broken.
+    Nothing,
+}
+
 /// Streams of one attempt. Its drop gives them back without waiting for their work.
 pub struct StreamSet {
     root: Stream,
     auxiliary: Vec<Stream>,
     pool: Arc<Shared>,
-    is_given_back: AtomicBool,
+    handed_in: AtomicBool,
 }
 
 impl StreamSet {
@@ -412,6 +426,14 @@ impl StreamSet {
         let next = |stream| self.pool.abort_and_renew(stream);
         let draining = self.ids().map(|stream| Draining { stream: next(stream), ticket: None, failures: 0 });
         RevokedStreams { draining: draining.collect(), pool: self.pool.clone(), failure: None }
+    }
+
+    /// Give the streams back now, whoever still holds the set: the next grant finds them. Once they are idle the mark that tells
+    /// of it is not set again: where streams share a queue it would be passed only behind the work of others.
+    pub(crate) fn hand_in(&self, known: Known) {
+        if !self.handed_in.swap(true, Ordering::AcqRel) {
+            self.ids().for_each(|stream| self.pool.give_back(stream, known));
+        }
     }
 
     /// Abort the windows that are open on its streams; the handles stay good.
@@ -458,17 +480,8 @@ impl fmt::Debug for StreamSet {
     }
 }
 
-impl StreamSet {
-    /// The streams are the pool's again, whoever still holds the set: the next attempt needs them once the grant is free.
-    pub(crate) fn give_back(&self) {
-        if !self.is_given_back.swap(true, Ordering::AcqRel) {
-            self.ids().for_each(|stream| self.pool.give_back(stream));
-        }
-    }
-}
-
 impl Drop for StreamSet {
     fn drop(&mut self) {
-        self.give_back();
+        self.hand_in(Known::Nothing);
     }
 }

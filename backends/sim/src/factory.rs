@@ -51,7 +51,7 @@ impl SimFactory {
         let have: Vec<String> = self.0.devices.keys().map(ToString::to_string).collect();
         ServerError::unsupported(
             format!("simulator {ordinal}"),
-            format!("there are {}; name one of them", have.join(", ")),
+            format!("the ordinals are {}; name one of them", have.join(", ")),
         )
     }
 }
@@ -109,7 +109,7 @@ mod tests {
             factory.probe(3).expect("it was opened").live().total() > 0 || server.info().memory_bytes == Some(1 << 20)
         );
         let error = factory.open(0, Config::default()).err().expect("there is no such device").to_string();
-        assert!(error.contains("there are 3"), "{error}");
+        assert!(error.contains("the ordinals are 3;"), "{error}");
         assert_eq!(factory.facts(0).unwrap_err().fact_value("device_ordinal"), Some("0"));
     }
 }

@@ -4,5 +4,6 @@ mod bench;
 mod check;
 mod devices;
 mod program;
+mod serve_check;
 mod sim;
 mod usage;

@@ -18,8 +18,6 @@ use crate::lifecycle::config::{
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, operation};
 use crate::lifecycle::inventory::BackendKind;
 
-/// The longest file that is read.
-const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Characters of the parser's message that an error repeats: it may quote the file.
 const QUOTED_CHARS_MAX: usize = 300;
 
@@ -45,14 +43,18 @@ pub enum BackendChoice {
 }
 
 impl GpuBackendConfigFile {
+    /// The longest text that is read, in bytes.
+    pub const TEXT_BYTES_MAX: usize = 1 << 20;
+
     /// Read the text of the file called `name`, which errors repeat.
     ///
     /// # Errors
     ///
     /// `invalid_config_file` with the `line`, the `field` and what was expected there.
     pub fn parse(name: &str, text: &str) -> QueryResult<Self> {
-        if text.len() > TEXT_BYTES_MAX {
-            let problem = format!("it has {} bytes; the largest accepted file has {TEXT_BYTES_MAX}", text.len());
+        if text.len() > Self::TEXT_BYTES_MAX {
+            let problem =
+                format!("it has {} bytes; the largest accepted file has {}", text.len(), Self::TEXT_BYTES_MAX);
             return Err(refusal(name, None, None, &problem));
         }
         let refused = |field: Option<&str>, error: &toml::de::Error| {
@@ -64,10 +66,12 @@ impl GpuBackendConfigFile {
             let path = error.path().to_string();
             refused(Some(path.as_str()).filter(|path| *path != "."), error.inner())
         })?;
-        let lines = file
-            .devices
-            .iter()
-            .map(|device| (*device.device_ordinal.get_ref(), line_of(text, &device.device_ordinal.span())));
+        let breaks: Vec<usize> =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        // Each device is looked up, not counted to: a file may have as many as fit in it.
+        let line = |span: Range<usize>| breaks.partition_point(|at| *at < span.start) + 1;
+        let lines =
+            file.devices.iter().map(|device| (*device.device_ordinal.get_ref(), line(device.device_ordinal.span())));
         let (name, backend, lines) = (name.to_owned(), file.backend, lines.collect());
         Ok(Self { name, backend, config: file.declared(), lines })
     }
@@ -84,9 +88,8 @@ impl GpuBackendConfigFile {
 
     /// An error about one of its devices, with the `file` and the `line` on which that device is declared.
     pub fn located(&self, error: QueryError) -> QueryError {
-        let line = error.fact_value("device_ordinal").and_then(|ordinal| {
-            self.lines.iter().find(|(known, _)| known.to_string() == ordinal).map(|(_, line)| *line)
-        });
+        let ordinal: Option<usize> = error.fact_value("device_ordinal").and_then(|ordinal| ordinal.parse().ok());
+        let line = self.lines.iter().find(|(known, _)| Some(*known) == ordinal).map(|(_, line)| *line);
         let error = error.with_fact("file", &self.name);
         match line {
             Some(line) => error.with_fact("line", line),

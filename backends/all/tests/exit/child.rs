@@ -36,13 +36,17 @@ thread_local! {
 
 static STATIC: Mutex<Option<Held>> = Mutex::new(None);
 
-/// A kernel that keeps a software device, or an interpreter, for far longer than a test may take.
+/// A kernel that keeps a software device, or an interpreter, for longer than a child may take to end. The software device ends
+/// a loop after 65,535 steps, hence two.
 const SPIN: &str = "
 @group(0) @binding(0) var<storage, read_write> values: array<u32>;
 @compute @workgroup_size(64)
 fn spin(@builtin(global_invocation_id) id: vec3<u32>) {
-    var value = values[id.x];
-    for (var step = 0u; step < 20000000u; step++) { value = value * 1664525u + 1013904223u; }
+    let rounds = values[id.x];
+    var value = rounds;
+    for (var round = 0u; round < rounds; round++) {
+        for (var step = 0u; step < 50000u; step++) { value = value * 1664525u + 1013904223u; }
+    }
     values[id.x] = value;
 }
 ";
@@ -82,8 +86,13 @@ fn sleep_long() {
 
 fn spin(context: &QueryContext) -> Graph {
     let kernel = context.kernel(Wgsl::new(SPIN).entry("spin")).unwrap();
-    let buffer = context.upload(&[1_u32; 64]).unwrap();
-    context.capture(|c| c.launch(&kernel, [1, 1, 1], (&buffer,))).unwrap().0
+    let buffer = context.upload(&[0_u32; 64]).unwrap();
+    let (graph, ()) = context.capture(|c| c.launch(&kernel, [1, 1, 1], (&buffer,))).unwrap();
+    // The software driver compiles at the first run, on a thread of its own, and gives up the process when its compiler is torn
+    // down under it, which no program can keep it from. So the first run is over before the end comes.
+    graph.replay_on_stream(context.stream()).unwrap().wait().unwrap();
+    context.stream().write(&buffer, &[20_000_u32; 64]).unwrap();
+    graph
 }
 
 /// Run a case. It ends the process in most.

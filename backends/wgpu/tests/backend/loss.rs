@@ -4,7 +4,7 @@
 use graphreel::lifecycle::{AttemptOutcome, GpuBackendCore, HealthReason, QueryErrorCode, one_claiming_test};
 use graphreel_wgpu::WgpuFactory;
 
-use crate::rig::{LONG, Losable, admit, admitted, close, present, profile, until, valid};
+use crate::rig::{LONG, Watched, admit, admitted, close, present, profile, until, valid};
 
 /// XB-30, XB-24, B-112: with the only device lost nothing is admitted, and the backend says why.
 #[test]
@@ -13,7 +13,7 @@ fn a_lost_adapter_closes_its_ledger() {
         return;
     }
     let _one = one_claiming_test();
-    let factory = Losable::default();
+    let factory = Watched::default();
     let core = GpuBackendCore::new(valid(profile()), &factory).unwrap();
     let generation = core.device_startup_records()[0].device_health_generation;
     let session = core.session_capability();
@@ -56,7 +56,7 @@ fn a_close_over_a_lost_adapter_ends() {
         return;
     }
     let _one = one_claiming_test();
-    let factory = Losable::default();
+    let factory = Watched::default();
     let core = GpuBackendCore::new(valid(profile()), &factory).unwrap();
     let (begin, handle) = admitted(&core.session_capability());
     let context = handle.acquire_context().unwrap();

@@ -88,11 +88,17 @@ pub(crate) fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// wgpu's factory, which keeps a hold of the device that it opened last, so that a test can lose it.
+/// wgpu's factory, which keeps a hold of the device that it opened last, so that a test can look at it and lose it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Losable(Arc<Mutex<Option<wgpu::Device>>>);
+pub(crate) struct Watched(Arc<Mutex<Option<wgpu::Device>>>);
 
-impl Losable {
+impl Watched {
+    /// Whether nothing is left of all that was submitted.
+    pub(crate) fn is_through(&self) -> bool {
+        let device = self.0.lock().unwrap().clone().unwrap();
+        device.poll(wgpu::PollType::Poll).is_ok_and(|status| status.is_queue_empty())
+    }
+
     /// End the device behind the server's back, as a driver's loss does.
     pub(crate) fn lose(&self) {
         let device = self.0.lock().unwrap().take().unwrap();
@@ -102,7 +108,7 @@ impl Losable {
     }
 }
 
-impl ServerFactory for Losable {
+impl ServerFactory for Watched {
     fn kind(&self) -> BackendKind {
         WgpuFactory.kind()
     }

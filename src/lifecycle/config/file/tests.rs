@@ -144,7 +144,7 @@ fn hostile_files_are_refused() {
         format!("{} = 1", "x".repeat(500_000)),
         format!("\"{}\" = 1", "\\n".repeat(200_000)),
         format!("backend = \"{}\"", "x".repeat(500_000)),
-        format!("# {}", "x".repeat(TEXT_BYTES_MAX)),
+        format!("# {}", "x".repeat(GpuBackendConfigFile::TEXT_BYTES_MAX)),
         "\u{0}\u{feff}\u{202e}".to_owned(),
         "[[[[[[".to_owned(),
         "backend = 1979-05-27T07:32:00Z".to_owned(),
