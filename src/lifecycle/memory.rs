@@ -25,8 +25,8 @@ struct Installed {
     device: Device,
     device_ordinal: usize,
     installation: MemoryManagerInstallation,
-    /// Given back behind the device.
-    _place: Place,
+    /// Given back behind the device, at the latest with the last clone.
+    place: Mutex<Option<Place>>,
 }
 
 impl Drop for Installed {
@@ -84,7 +84,8 @@ impl DeviceMemoryManager {
         })?;
         let device = Device::managed(server, config);
         let installation = observed(&device);
-        Ok(Self(Arc::new(Installed { device, device_ordinal: ordinal, installation, _place: place })))
+        let place = Mutex::new(Some(place));
+        Ok(Self(Arc::new(Installed { device, device_ordinal: ordinal, installation, place })))
     }
 
     /// How it was installed, as the device's pools say.
@@ -110,6 +111,14 @@ impl DeviceMemoryManager {
     /// Close the device for good, however many handles on it are left. False when it was closed before.
     pub fn retire(&self, why: &str) -> bool {
         self.0.device.retire(why)
+    }
+
+    /// As [`DeviceMemoryManager::retire`], and let another one be installed, although clones of this one are left: a call
+    /// that still runs may have one.
+    pub(crate) fn uninstall(&self, why: &str) {
+        self.retire(why);
+        let place = self.0.place.lock().take();
+        drop(place);
     }
 }
 

@@ -1,6 +1,8 @@
 //! One device's exclusive streams: as many as its attempts can have at once, kept for as long as the pool, so that an admitted
 //! attempt never waits for one. A stream that is given back is not handed out again before it is idle.
 
+mod revoked;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,9 +13,10 @@ use crate::error::ServerError;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::server::WaitMode;
 use crate::stream::StreamId;
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, thread};
 use crate::ticket::Ticket;
+
+pub(crate) use revoked::{RevokedStreams, WindowAbort};
 
 /// A stream that cannot be waited for this many times in a row is poisoned: one failure alone may be an old fault that was
 /// told to whoever asked first.
@@ -87,6 +90,12 @@ struct Draining {
     stream: StreamId,
     ticket: Option<Ticket<()>>,
     failures: u32,
+}
+
+impl Draining {
+    fn new(stream: StreamId) -> Self {
+        Self { stream, ticket: None, failures: 0 }
+    }
 }
 
 /// What a look at a draining stream found.
@@ -264,8 +273,7 @@ impl Shared {
         };
         let mut streams = taken.into_iter().map(|stream| self.device.stream_of(stream));
         let root = streams.next().expect("the count is not zero");
-        let is_given_back = AtomicBool::new(false);
-        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), is_given_back }))
+        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), idle: Vec::new() }))
     }
 
     /// Whether there are too few even if all that was given back were idle.
@@ -331,7 +339,17 @@ impl Shared {
             state.checked_out -= 1;
         }
         // The mark behind its work is set now, so that it is passed when the next attempt comes.
-        self.place(Draining { stream: next, ticket: None, failures: 0 });
+        self.place(Draining::new(next));
+        self.changed.notify_all();
+    }
+
+    /// As [`Shared::give_back`], in a turn that nobody had, and known to be idle.
+    fn give_back_idle(&self, stream: StreamId) {
+        {
+            let mut state = self.state.lock();
+            state.checked_out -= 1;
+            state.free.push_back(stream);
+        }
         self.changed.notify_all();
     }
 
@@ -348,7 +366,7 @@ impl Shared {
         state.closed = true;
         if !state.given_back {
             let again = std::mem::take(&mut state.retired);
-            let again = again.into_iter().map(|(stream, _)| Draining { stream, ticket: None, failures: 0 });
+            let again = again.into_iter().map(|(stream, _)| Draining::new(stream));
             state.draining.extend(again);
         }
     }
@@ -379,7 +397,8 @@ pub struct StreamSet {
     root: Stream,
     auxiliary: Vec<Stream>,
     pool: Arc<Shared>,
-    is_given_back: AtomicBool,
+    /// Its streams in turns that nobody has a handle of, where they are known to be idle: no new mark has to be passed.
+    idle: Vec<StreamId>,
 }
 
 impl StreamSet {
@@ -399,56 +418,27 @@ impl StreamSet {
     }
 }
 
-/// Streams that their attempt gave up, until their work is done.
-pub(crate) struct RevokedStreams {
-    pool: Arc<Shared>,
-    draining: Vec<Draining>,
-    failure: Option<ServerError>,
-}
-
 impl StreamSet {
     /// Refuse the handles that are left, and abort the windows that are open (B-205). The streams stay this set's.
     pub(crate) fn revoke(&self) -> RevokedStreams {
         let next = |stream| self.pool.abort_and_renew(stream);
-        let draining = self.ids().map(|stream| Draining { stream: next(stream), ticket: None, failures: 0 });
-        RevokedStreams { draining: draining.collect(), pool: self.pool.clone(), failure: None }
+        let draining = self.ids().map(|stream| Draining::new(next(stream))).collect();
+        RevokedStreams { draining, pool: self.pool.clone(), shared: Vec::new(), idle: Vec::new(), failure: None }
     }
 
-    /// Abort the windows that are open on its streams; the handles stay good.
-    pub(crate) fn abort_windows(&self) {
-        for stream in self.ids() {
-            let aborted = self.pool.device.with_contract(|server| {
-                let open = server.capture_status(stream).owner == Some(stream);
-                open.then(|| server.graph_abort(stream))
-            });
-            match aborted {
-                None => {}
-                Some(Ok(())) => self.pool.state.lock().windows_aborted += 1,
-                Some(Err(error)) => tracing::warn!(%error, ?stream, "a window that was left open could not be aborted"),
-            }
-        }
-    }
-}
-
-impl RevokedStreams {
-    /// Whether all of their work is done, well or not. Does not block.
-    pub(crate) fn is_idle(&mut self) -> bool {
-        for draining in std::mem::take(&mut self.draining) {
-            match self.pool.look_at(draining) {
-                Look::Idle => {}
-                Look::Busy(draining) => self.draining.push(draining),
-                // The pool takes it out of use when it comes back.
-                Look::Poisoned(error) => {
-                    self.failure.get_or_insert(error);
-                }
-            }
-        }
-        self.draining.is_empty()
+    /// What aborts the windows that are open on its streams. It does not keep the streams from being given back.
+    pub(crate) fn window_abort(&self) -> WindowAbort {
+        WindowAbort { pool: self.pool.clone(), streams: self.ids().collect() }
     }
 
-    /// What could not be waited for, and why.
-    pub(crate) fn failure(self) -> Option<ServerError> {
-        self.failure
+    /// Give the streams back of an attempt that had no handle of them: they are as they were handed out.
+    pub(crate) fn give_back_unused(mut self) {
+        self.idle = self.ids().collect();
+    }
+
+    /// Give the streams back that `revoked` has seen the end of.
+    pub(crate) fn give_back_revoked(mut self, revoked: RevokedStreams) {
+        self.idle = revoked.idle;
     }
 }
 
@@ -458,17 +448,13 @@ impl fmt::Debug for StreamSet {
     }
 }
 
-impl StreamSet {
-    /// The streams are the pool's again, whoever still holds the set: the next attempt needs them once the grant is free.
-    pub(crate) fn give_back(&self) {
-        if !self.is_given_back.swap(true, Ordering::AcqRel) {
-            self.ids().for_each(|stream| self.pool.give_back(stream));
-        }
-    }
-}
-
 impl Drop for StreamSet {
     fn drop(&mut self) {
-        self.give_back();
+        for stream in self.ids() {
+            match self.idle.iter().find(|idle| idle.exclusive_index() == stream.exclusive_index()) {
+                Some(idle) => self.pool.give_back_idle(*idle),
+                None => self.pool.give_back(stream),
+            }
+        }
     }
 }
