@@ -60,7 +60,8 @@ impl Place {
 }
 
 impl DeviceMemoryManager {
-    /// Open the device under the cap of `options`, with `stream_pool_size` exclusive streams (B-204).
+    /// Open the device under the cap of `options`, with `stream_pool_size` exclusive streams (B-204), whatever `config` says
+    /// of both: the declaration alone constrains the allocator (B-13).
     ///
     /// # Errors
     ///
@@ -76,8 +77,7 @@ impl DeviceMemoryManager {
         check(factory, ordinal, &options)?;
         let place = Place::take(factory.kind(), ordinal)?;
         let cap = options.allocation_limit_bytes.map(|bytes| bytes as u64);
-        let memory_limit = cap.or(config.memory_limit);
-        let config = Config { memory_limit, max_exclusive_streams: stream_pool_size, ..config };
+        let config = Config { memory_limit: cap, max_exclusive_streams: stream_pool_size, ..config };
         let server = factory.open(ordinal, config.clone()).map_err(|error| {
             let context = format!("device {ordinal}: its memory manager could not be installed");
             native_error(operation::BUILD, &context, &error).with_fact("device_ordinal", ordinal)

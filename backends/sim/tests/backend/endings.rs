@@ -7,11 +7,12 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use graphreel::clock::Clock;
 use graphreel::lifecycle::{
     AttemptOutcome, BeginAttemptRequest, GpuBackendCore, QueryAdmissionRequest, one_claiming_test,
 };
 use graphreel::sync::Arc;
-use graphreel::{Account, ServerError, Stream};
+use graphreel::{Account, Config, ServerError, Stream};
 use graphreel_sim::{SimFactory, SimOptions};
 
 use crate::rig::{LONG, MIB, admit, admitted, built, close, profile, simulators, valid};
@@ -182,5 +183,26 @@ fn a_graph_of_explicit_steps_ends_with_its_attempt() {
     drop((context, handle, begin));
     core.close_and_wait(LONG).unwrap();
     drop((graph, buffer));
+    close(core, &factory);
+}
+
+/// B-13, B-131: of the servers' configuration the declaration replaces the memory limit, and every duration of a report goes by
+/// its clock.
+#[test]
+fn the_servers_clock_measures_and_their_limit_is_the_declarations() {
+    let _one = one_claiming_test();
+    let factory = simulators(1);
+    let clock = Clock::manual();
+    let server = Config { memory_limit: Some(MIB), clock: clock.clone(), ..Config::default() };
+    let core = GpuBackendCore::with_config(valid(vec![profile(0)]), &factory, server).unwrap();
+    let (begin, handle) = admitted(&core.session_capability());
+    let context = handle.acquire_context().unwrap();
+    let _more = context.alloc(2 * MIB).unwrap();
+    thread::sleep(Duration::from_millis(5));
+    clock.advance(Duration::from_secs(3));
+    begin.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    let report = begin.completion.wait_timeout(LONG).unwrap();
+    assert_eq!((report.physical_execution, report.total), (Duration::from_secs(3), Duration::from_secs(3)));
+    drop((context, handle, begin));
     close(core, &factory);
 }
