@@ -19,7 +19,7 @@ use crate::op::Op;
 use crate::process::{self, AtExit};
 use crate::server::Server;
 use crate::stream::StreamId;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use crate::ticket::Fence;
 
@@ -31,6 +31,8 @@ pub(super) struct DeviceInner {
     turns: Mutex<HashMap<usize, u32>>,
     /// Graphs that were recorded on exclusive slots in their present turn, by slot.
     recorded: Mutex<HashMap<usize, Recorded>>,
+    /// Calls on streams that are everybody's.
+    shared_calls: AtomicU64,
     /// Whether memory and captures are had through the attempts of a backend alone.
     pub(super) managed: bool,
     pub(super) id: DeviceId,
@@ -64,6 +66,7 @@ impl DeviceInner {
             closed: OnceLock::new(),
             turns: Mutex::new(HashMap::new()),
             recorded: Mutex::new(HashMap::new()),
+            shared_calls: AtomicU64::new(0),
             managed,
             claim: Mutex::new(claim),
             leaves_work: AtomicBool::new(false),
@@ -102,7 +105,15 @@ impl DeviceInner {
     /// [`ServerError::Closed`] for an exclusive stream whose turn is over.
     pub(super) fn lock_on(&self, stream: StreamId) -> Result<ServerGuard<'_>> {
         let server = self.lock();
+        if stream.exclusive_index().is_none() {
+            self.shared_calls.fetch_add(1, Ordering::Relaxed);
+        }
         if self.is_over(stream) { Err(over(stream)) } else { Ok(server) }
+    }
+
+    /// How many calls on streams that are everybody's were begun. Who has the lock misses none of those before.
+    pub(super) fn shared_calls(&self) -> u64 {
+        self.shared_calls.load(Ordering::Relaxed)
     }
 
     fn is_over(&self, stream: StreamId) -> bool {

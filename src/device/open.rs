@@ -67,6 +67,16 @@ impl Device {
         let _ = self.inner.lock().is_idle();
     }
 
+    /// The streams that are everybody's, one for each shared slot.
+    pub(crate) fn shared_streams(&self) -> impl Iterator<Item = StreamId> + use<> {
+        (0..self.inner.config.max_streams.max(1) as u64).map(|value| StreamId { value })
+    }
+
+    /// How many calls on streams that are everybody's were begun.
+    pub(crate) fn shared_calls(&self) -> u64 {
+        self.inner.shared_calls()
+    }
+
     /// The clock of its deadlines.
     pub fn clock(&self) -> &Clock {
         &self.inner.config.clock
@@ -145,7 +155,7 @@ impl Device {
 
     /// As [`Device::alloc_charged`], for the stream of choice.
     pub(crate) fn alloc_on(&self, stream: StreamId, bytes: u64, account: &Account) -> Result<Buffer> {
-        if !account.is_revocable() {
+        if !account.is_granted() {
             self.inner.refuse_if_managed("an allocation")?;
         }
         let handle = self.inner.lock_on(stream)?.alloc(stream, bytes, account)?;
@@ -305,7 +315,8 @@ impl Device {
     pub fn profile<R>(&self, closure: impl FnOnce(&mut Capture) -> Result<R>) -> Result<(Profile, R)> {
         self.inner.refuse_if_managed("a profile")?;
         let (value, ops, _recorded) = self.collect(GraphOp::Profile, "profile", None, None, closure)?;
-        let ticket = self.inner.lock().profile(StreamId::current(), ops)?;
+        let stream = StreamId::current();
+        let ticket = self.inner.lock_on(stream)?.profile(stream, ops)?;
         let profile = Pending::new(self.inner.clone(), ticket, "a profile").wait()?;
         Ok((profile, value))
     }

@@ -213,6 +213,9 @@ impl Stream {
     pub fn graph_prepare_with(&self, options: CaptureOptions) -> Result<()> {
         let inner = &self.0.device.inner;
         inner.refuse_in_closure(GraphOp::Prepare, "the capture that is running")?;
+        if self.0.id.turn() == 0 {
+            inner.refuse_if_managed("a capture")?;
+        }
         let mut server = inner.lock_on(self.0.id)?;
         server.graph_prepare(self.0.id, options)?;
         let window = NEXT_WINDOW.fetch_add(1, Ordering::Relaxed);

@@ -270,14 +270,14 @@ fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
     let parts = hold.parts.take().expect("a granted request still holds its permits");
     let HoldParts { gpu, observation, activity, binding, noted } = parts;
     let queue_wait = grant.queue_wait();
-    let unplaced = |gpu: GpuResourcePermit, grant: Grant, activity: Option<TailLease>| {
+    let unplaced = |gpu: GpuResourcePermit, grant: Grant, observation: ObservationPermit, activity| {
         drop(grant);
         RequestHold { parts: Some(HoldParts { gpu, observation, activity, binding: binding.clone(), noted }) }
     };
     let admitted = match Admitted::install(binding.attempt_id(), gpu, grant) {
         Ok(admitted) => admitted,
         Err((error, gpu, grant)) => {
-            drop(unplaced(gpu, grant, activity));
+            drop(unplaced(gpu, grant, observation, activity));
             return Err(error);
         }
     };
@@ -285,7 +285,9 @@ fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
         Ok(()) => {
             let (attempt_id, device_ordinal, bytes) = (admitted.attempt(), admitted.ordinal(), admitted.bytes());
             tracing::debug!(attempt_id, device_ordinal, bytes, ?queue_wait, "an attempt is admitted");
-            // The attempt's own permit holds the observation scope from here on.
+            // The attempt's own permit holds the observation scope from here on. This one goes before an activity that the
+            // attempt, if it has ended by now, drops at once (B-103).
+            drop(observation);
             if let Some(activity) = activity {
                 binding.attach_activity(activity);
             }
@@ -294,7 +296,7 @@ fn place(grant: Grant, mut hold: RequestHold) -> QueryResult<QueryHandle> {
         Err(refused) => {
             drop(refused);
             let (gpu, grant) = admitted.uninstall();
-            drop(unplaced(gpu, grant, activity));
+            drop(unplaced(gpu, grant, observation, activity));
             let message = format!("attempt {} ended before it was admitted; begin another one", binding.attempt_id());
             let error = QueryError::new(QueryErrorCode::Cancelled, operation::ADMISSION, message);
             Err(error.with_reason("admission_cancelled"))

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use crate::Device;
+use crate::clock::Tick;
 use crate::device::ATTEMPT_ENDED;
 use crate::error::ServerError;
 use crate::lifecycle::admission::grant::Grant;
@@ -15,7 +16,7 @@ use crate::lifecycle::lanes::Lane;
 use crate::lifecycle::pool::PoolJob;
 use crate::lifecycle::resource::GpuResourcePermit;
 use crate::lifecycle::service::DeviceService;
-use crate::lifecycle::streams::{Known, StreamSet};
+use crate::lifecycle::streams::{RevokedStreams, StreamSet};
 use crate::memory::Account;
 use crate::process;
 use crate::stream::StreamId;
@@ -35,15 +36,23 @@ pub(crate) struct Admitted {
 
 /// In the order in which they are given back: the device's things, the grant, the permit (B-102).
 struct Live {
-    streams: Arc<StreamSet>,
+    streams: StreamSet,
     account: Account,
     lane: Lane,
     context_taken: bool,
     /// When the first context was had: without one nothing was asked of the device.
-    used_since: Option<Instant>,
+    used_since: Option<Used>,
     device: Arc<DeviceService>,
     grant: Grant,
     gpu: GpuResourcePermit,
+}
+
+/// An attempt's first context.
+#[derive(Clone, Copy)]
+struct Used {
+    since: Tick,
+    /// Calls on the streams of everybody that the device had by then.
+    shared_calls: u64,
 }
 
 /// What a context works with. None of it keeps the device installed: a context may be kept beyond its attempt.
@@ -75,8 +84,8 @@ impl Admitted {
         };
         let (ordinal, bytes) = (grant.ordinal(), grant.bytes());
         let live = Live {
-            streams: Arc::new(streams),
-            account: Account::revocable(&format!("attempt {attempt}"), Some(bytes)),
+            streams,
+            account: Account::granted(&format!("attempt {attempt}"), Some(bytes)),
             lane,
             context_taken: false,
             used_since: None,
@@ -103,8 +112,8 @@ impl Admitted {
     /// Take everything back of an attempt that was never attached: the permit and the grant are the caller's again.
     pub(crate) fn uninstall(&self) -> (GpuResourcePermit, Grant) {
         let live = self.state.lock().take().expect("nothing else ends an attempt that was not attached");
-        live.streams.hand_in(Known::Idle);
-        let Live { gpu, grant, .. } = live;
+        let Live { streams, gpu, grant, .. } = live;
+        streams.give_back_unused();
         (gpu, grant)
     }
 
@@ -139,7 +148,9 @@ impl Admitted {
             return Err(error.with_reason("context_in_use").with_fact("device_ordinal", self.ordinal));
         }
         live.context_taken = true;
-        live.used_since.get_or_insert_with(Instant::now);
+        let device = live.device.device();
+        live.used_since
+            .get_or_insert_with(|| Used { since: device.clock().now(), shared_calls: device.shared_calls() });
         Ok(Means {
             device: live.device.device().clone(),
             streams: live.streams.ids().collect(),
@@ -160,12 +171,11 @@ impl Admitted {
 
     /// The context came back: a window that it left open is aborted on a lifecycle worker (B-115, B-205).
     pub(crate) fn return_context(self: &Arc<Self>) {
-        let parts = self.state.lock().as_ref().map(|live| (live.device.pool.clone(), live.streams.clone()));
-        let Some((pool, streams)) = parts else { return };
+        let parts = self.state.lock().as_ref().map(|live| (live.device.pool.clone(), live.streams.window_abort()));
+        let Some((pool, windows)) = parts else { return };
         let admitted = self.clone();
         let cleanup = async move {
-            streams.abort_windows();
-            drop(streams);
+            windows.run();
             if let Some(live) = admitted.state.lock().as_mut() {
                 live.context_taken = false;
             }
@@ -178,8 +188,11 @@ impl Admitted {
 
 /// How the wait for the device ended.
 enum Drained {
-    /// Nothing of the attempt runs any more. With what its work ended in, where that is a failure.
-    Yes(Option<ServerError>),
+    /// Nothing was asked of the device.
+    Unused,
+    /// Nothing of the attempt runs any more.
+    Yes(RevokedStreams),
+    Lost(ServerError),
     /// The process is ending, and nobody waits any more.
     Leaked,
 }
@@ -187,56 +200,64 @@ enum Drained {
 impl Live {
     /// Give everything of the device back and wait until it is through. Blocks, on a lifecycle worker.
     fn release(self) -> ReleaseReport {
-        let drained = self.used_since.map_or(Drained::Yes(None), |_| self.drain());
+        let drained = self.used_since.map_or(Drained::Unused, |used| self.drain(used));
+        let worked = |used: Used| self.device.device().clock().now().0.saturating_sub(used.since.0);
         let mut report = ReleaseReport {
             device_ordinal: Some(self.device.ordinal()),
             granted_bytes: self.grant.bytes(),
             native_work: self.used_since.is_some(),
-            physical_execution: self.used_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            physical_execution: self.used_since.map_or(Duration::ZERO, worked),
             error: None,
         };
-        match drained {
-            // The process is ending: what the device still does, it does to memory that is not given back.
-            Drained::Leaked => std::mem::forget(self),
-            Drained::Yes(error) => {
-                // The cleanup of a context may hold the set a little longer; whoever is granted next needs the streams now.
-                self.streams.hand_in(if error.is_none() { Known::Idle } else { Known::Nothing });
-                let ordinal = self.device.ordinal();
-                report.error = error.map(|error| {
-                    let context = format!("device {ordinal}: work of the attempt failed");
-                    native_error(operation::ATTEMPT, &context, &error).with_reason(if error.is_device_lost() {
-                        "device_lost"
-                    } else {
-                        "native_failure"
-                    })
-                });
-                let Self { streams, account, lane, device, grant, gpu, .. } = self;
-                drop(account);
-                drop((streams, lane, device));
-                drop(grant);
-                drop(gpu);
+        let (error, revoked) = match drained {
+            Drained::Leaked => {
+                // The process is ending: what the device still does, it does to memory that is not given back.
+                std::mem::forget(self);
+                return report;
             }
+            Drained::Unused => (None, None),
+            Drained::Yes(revoked) => (revoked.failure(), Some(revoked)),
+            Drained::Lost(lost) => (Some(lost), None),
+        };
+        report.error = error.map(|error| {
+            let context = format!("device {}: work of the attempt failed", self.device.ordinal());
+            let reason = if error.is_device_lost() { "device_lost" } else { "native_failure" };
+            native_error(operation::ATTEMPT, &context, &error).with_reason(reason)
+        });
+        let Self { streams, account, lane, device, grant, gpu, .. } = self;
+        drop(account);
+        match revoked {
+            Some(revoked) => streams.give_back_revoked(revoked),
+            None if !report.native_work => streams.give_back_unused(),
+            None => drop(streams),
         }
+        drop((lane, device));
+        drop(grant);
+        drop(gpu);
         report
     }
 
     /// Wait until the device is through with the attempt, or lost.
-    fn drain(&self) -> Drained {
+    fn drain(&self, used: Used) -> Drained {
         let started = Instant::now();
         let device = self.device.device();
         // No more work comes, its graphs are destroyed, its windows aborted; then its memory goes.
         let mut draining = self.streams.revoke();
         self.account.revoke(ATTEMPT_ENDED);
+        // So what was given to the streams of everybody is there by now, and counted under the lock.
+        if device.with_contract(|_| device.shared_calls()) != used.shared_calls {
+            draining = draining.with_shared();
+        }
         loop {
             if process::is_ending() {
                 return Drained::Leaked;
             }
             if let Some(lost) = device.lost() {
-                return Drained::Yes(Some(lost));
+                return Drained::Lost(lost);
             }
             let idle = draining.is_idle();
             if idle && self.account.used() == 0 {
-                return Drained::Yes(draining.failure());
+                return Drained::Yes(draining);
             }
             // Memory that was taken back is freed at the device's next call.
             device.settle();

@@ -88,7 +88,7 @@ pub struct CacheEntry {
 impl ResidentCache {
     /// An empty cache on `device` that holds at most `cap_bytes`.
     pub fn new(device: &Device, cap_bytes: u64) -> Self {
-        let account = Account::revocable("resident-cache", Some(cap_bytes));
+        let account = Account::granted("resident-cache", Some(cap_bytes));
         let (state, loaded, allocating) = (Mutex::new(State::default()), Condvar::new(), Mutex::new(()));
         Self(Arc::new(Shared { device: device.clone(), account, state, loaded, allocating }))
     }

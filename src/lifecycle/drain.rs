@@ -41,7 +41,7 @@ impl JournaledResource for DeviceMemoryManager {
     }
 
     fn release(&self) {
-        self.retire("its backend has closed; build a new one");
+        self.uninstall("its backend has closed; build a new one");
     }
 }
 

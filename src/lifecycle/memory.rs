@@ -25,8 +25,8 @@ struct Installed {
     device: Device,
     device_ordinal: usize,
     installation: MemoryManagerInstallation,
-    /// Given back behind the device.
-    _place: Place,
+    /// Given back behind the device, at the latest with the last clone.
+    place: Mutex<Option<Place>>,
 }
 
 impl Drop for Installed {
@@ -60,7 +60,8 @@ impl Place {
 }
 
 impl DeviceMemoryManager {
-    /// Open the device under the cap of `options`, with `stream_pool_size` exclusive streams (B-204).
+    /// Open the device under the cap of `options`, with `stream_pool_size` exclusive streams (B-204), whatever `config` says
+    /// of both: the declaration alone constrains the allocator (B-13).
     ///
     /// # Errors
     ///
@@ -76,15 +77,15 @@ impl DeviceMemoryManager {
         check(factory, ordinal, &options)?;
         let place = Place::take(factory.kind(), ordinal)?;
         let cap = options.allocation_limit_bytes.map(|bytes| bytes as u64);
-        let memory_limit = cap.or(config.memory_limit);
-        let config = Config { memory_limit, max_exclusive_streams: stream_pool_size, ..config };
+        let config = Config { memory_limit: cap, max_exclusive_streams: stream_pool_size, ..config };
         let server = factory.open(ordinal, config.clone()).map_err(|error| {
             let context = format!("device {ordinal}: its memory manager could not be installed");
             native_error(operation::BUILD, &context, &error).with_fact("device_ordinal", ordinal)
         })?;
         let device = Device::managed(server, config);
         let installation = observed(&device);
-        Ok(Self(Arc::new(Installed { device, device_ordinal: ordinal, installation, _place: place })))
+        let place = Mutex::new(Some(place));
+        Ok(Self(Arc::new(Installed { device, device_ordinal: ordinal, installation, place })))
     }
 
     /// How it was installed, as the device's pools say.
@@ -110,6 +111,14 @@ impl DeviceMemoryManager {
     /// Close the device for good, however many handles on it are left. False when it was closed before.
     pub fn retire(&self, why: &str) -> bool {
         self.0.device.retire(why)
+    }
+
+    /// As [`DeviceMemoryManager::retire`], and let another one be installed, although clones of this one are left: a call
+    /// that still runs may have one.
+    pub(crate) fn uninstall(&self, why: &str) {
+        self.retire(why);
+        let place = self.0.place.lock().take();
+        drop(place);
     }
 }
 

@@ -120,4 +120,9 @@ pub mod parts {
     pub use super::park::block_on;
     pub use super::pool::{ExecutionPoolReport, GpuExecutionPool, PoolJob, QUEUED_JOBS_MAX};
     pub use super::streams::{ServiceStreamPool, StreamPoolReport, StreamSet};
+
+    /// An account as an admitted attempt has one.
+    pub fn granted_account(name: &str, limit: Option<u64>) -> crate::Account {
+        crate::Account::granted(name, limit)
+    }
 }

@@ -1,6 +1,8 @@
 //! One device's exclusive streams: as many as its attempts can have at once, kept for as long as the pool, so that an admitted
 //! attempt never waits for one. A stream that is given back is not handed out again before it is idle.
 
+mod revoked;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,9 +13,10 @@ use crate::error::ServerError;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::server::WaitMode;
 use crate::stream::StreamId;
-use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Condvar, Mutex, thread};
 use crate::ticket::Ticket;
+
+pub(crate) use revoked::{RevokedStreams, WindowAbort};
 
 /// A stream that cannot be waited for this many times in a row is poisoned: one failure alone may be an old fault that was
 /// told to whoever asked first.
@@ -87,6 +90,12 @@ struct Draining {
     stream: StreamId,
     ticket: Option<Ticket<()>>,
     failures: u32,
+}
+
+impl Draining {
+    fn new(stream: StreamId) -> Self {
+        Self { stream, ticket: None, failures: 0 }
+    }
 }
 
 /// What a look at a draining stream found.
@@ -264,8 +273,7 @@ impl Shared {
         };
         let mut streams = taken.into_iter().map(|stream| self.device.stream_of(stream));
         let root = streams.next().expect("the count is not zero");
-        let handed_in = AtomicBool::new(false);
-        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), handed_in }))
+        Ok(Some(StreamSet { root, auxiliary: streams.collect(), pool: self.clone(), idle: Vec::new() }))
     }
 
     /// Whether there are too few even if all that was given back were idle.
@@ -324,18 +332,23 @@ impl Shared {
     }
 
     /// An attempt is done with a stream: its window is aborted and its handles are refused from here on (B-205).
-    fn give_back(&self, stream: StreamId, known: Known) {
+    fn give_back(&self, stream: StreamId) {
         let next = self.abort_and_renew(stream);
         {
             let mut state = self.state.lock();
             state.checked_out -= 1;
-            if known == Known::Idle {
-                state.free.push_back(next);
-            }
         }
-        if known == Known::Nothing {
-            // The mark behind its work is set now, so that it is passed when the next attempt comes.
-            self.place(Draining { stream: next, ticket: None, failures: 0 });
+        // The mark behind its work is set now, so that it is passed when the next attempt comes.
+        self.place(Draining::new(next));
+        self.changed.notify_all();
+    }
+
+    /// As [`Shared::give_back`], in a turn that nobody had, and known to be idle.
+    fn give_back_idle(&self, stream: StreamId) {
+        {
+            let mut state = self.state.lock();
+            state.checked_out -= 1;
+            state.free.push_back(stream);
         }
         self.changed.notify_all();
     }
@@ -353,7 +366,7 @@ impl Shared {
         state.closed = true;
         if !state.given_back {
             let again = std::mem::take(&mut state.retired);
-            let again = again.into_iter().map(|(stream, _)| Draining { stream, ticket: None, failures: 0 });
+            let again = again.into_iter().map(|(stream, _)| Draining::new(stream));
             state.draining.extend(again);
         }
     }
@@ -379,21 +392,13 @@ fn is_over(error: &ServerError) -> bool {
     error.is_device_lost() || error.is_closed()
 }
 
-/// What is known of the streams of a set that is handed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// Their work was waited for, or there was none: they can be handed out at once.
-    Idle,
-    /// They may be busy, or broken.
-    Nothing,
-}
-
 /// Streams of one attempt. Its drop gives them back without waiting for their work.
 pub struct StreamSet {
     root: Stream,
     auxiliary: Vec<Stream>,
     pool: Arc<Shared>,
-    handed_in: AtomicBool,
+    /// Its streams in turns that nobody has a handle of, where they are known to be idle: no new mark has to be passed.
+    idle: Vec<StreamId>,
 }
 
 impl StreamSet {
@@ -413,64 +418,27 @@ impl StreamSet {
     }
 }
 
-/// Streams that their attempt gave up, until their work is done.
-pub(crate) struct RevokedStreams {
-    pool: Arc<Shared>,
-    draining: Vec<Draining>,
-    failure: Option<ServerError>,
-}
-
 impl StreamSet {
     /// Refuse the handles that are left, and abort the windows that are open (B-205). The streams stay this set's.
     pub(crate) fn revoke(&self) -> RevokedStreams {
         let next = |stream| self.pool.abort_and_renew(stream);
-        let draining = self.ids().map(|stream| Draining { stream: next(stream), ticket: None, failures: 0 });
-        RevokedStreams { draining: draining.collect(), pool: self.pool.clone(), failure: None }
+        let draining = self.ids().map(|stream| Draining::new(next(stream))).collect();
+        RevokedStreams { draining, pool: self.pool.clone(), shared: Vec::new(), idle: Vec::new(), failure: None }
     }
 
-    /// Give the streams back now, whoever still holds the set: the next grant finds them. Once they are idle the mark that tells
-    /// of it is not set again: where streams share a queue it would be passed only behind the work of others.
-    pub(crate) fn hand_in(&self, known: Known) {
-        if !self.handed_in.swap(true, Ordering::AcqRel) {
-            self.ids().for_each(|stream| self.pool.give_back(stream, known));
-        }
+    /// What aborts the windows that are open on its streams. It does not keep the streams from being given back.
+    pub(crate) fn window_abort(&self) -> WindowAbort {
+        WindowAbort { pool: self.pool.clone(), streams: self.ids().collect() }
     }
 
-    /// Abort the windows that are open on its streams; the handles stay good.
-    pub(crate) fn abort_windows(&self) {
-        for stream in self.ids() {
-            let aborted = self.pool.device.with_contract(|server| {
-                let open = server.capture_status(stream).owner == Some(stream);
-                open.then(|| server.graph_abort(stream))
-            });
-            match aborted {
-                None => {}
-                Some(Ok(())) => self.pool.state.lock().windows_aborted += 1,
-                Some(Err(error)) => tracing::warn!(%error, ?stream, "a window that was left open could not be aborted"),
-            }
-        }
-    }
-}
-
-impl RevokedStreams {
-    /// Whether all of their work is done, well or not. Does not block.
-    pub(crate) fn is_idle(&mut self) -> bool {
-        for draining in std::mem::take(&mut self.draining) {
-            match self.pool.look_at(draining) {
-                Look::Idle => {}
-                Look::Busy(draining) => self.draining.push(draining),
-                // The pool takes it out of use when it comes back.
-                Look::Poisoned(error) => {
-                    self.failure.get_or_insert(error);
-                }
-            }
-        }
-        self.draining.is_empty()
+    /// Give the streams back of an attempt that had no handle of them: they are as they were handed out.
+    pub(crate) fn give_back_unused(mut self) {
+        self.idle = self.ids().collect();
     }
 
-    /// What could not be waited for, and why.
-    pub(crate) fn failure(self) -> Option<ServerError> {
-        self.failure
+    /// Give the streams back that `revoked` has seen the end of.
+    pub(crate) fn give_back_revoked(mut self, revoked: RevokedStreams) {
+        self.idle = revoked.idle;
     }
 }
 
@@ -482,6 +450,11 @@ impl fmt::Debug for StreamSet {
 
 impl Drop for StreamSet {
     fn drop(&mut self) {
-        self.hand_in(Known::Nothing);
+        for stream in self.ids() {
+            match self.idle.iter().find(|idle| idle.exclusive_index() == stream.exclusive_index()) {
+                Some(idle) => self.pool.give_back_idle(*idle),
+                None => self.pool.give_back(stream),
+            }
+        }
     }
 }

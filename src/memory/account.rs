@@ -25,6 +25,8 @@ struct AccountInner {
     peak: AtomicU64,
     /// What it paid for, where it can take that back.
     held: Option<Mutex<Held>>,
+    /// Whether a backend made it, of what it manages.
+    granted: bool,
 }
 
 #[derive(Default)]
@@ -38,23 +40,32 @@ struct Held {
 impl Account {
     /// An account named `name`, with a limit in bytes unless it is `None`.
     pub fn new(name: &str, limit: Option<u64>) -> Self {
-        Self::make(name, limit, None)
+        Self::make(name, limit, None, false)
     }
 
     /// An account whose memory [`Account::revoke`] takes back, however many handles on it are left.
     pub fn revocable(name: &str, limit: Option<u64>) -> Self {
-        Self::make(name, limit, Some(Mutex::default()))
+        Self::make(name, limit, Some(Mutex::default()), false)
     }
 
-    fn make(name: &str, limit: Option<u64>, held: Option<Mutex<Held>>) -> Self {
+    /// As [`Account::revocable`], for what a backend grants: such accounts alone pay on a device that it manages.
+    pub(crate) fn granted(name: &str, limit: Option<u64>) -> Self {
+        Self::make(name, limit, Some(Mutex::default()), true)
+    }
+
+    fn make(name: &str, limit: Option<u64>, held: Option<Mutex<Held>>, granted: bool) -> Self {
         let id = NEXT_ACCOUNT.fetch_add(1, Ordering::Relaxed);
         let (used, peak) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self(Arc::new(AccountInner { id, name: name.into(), limit, used, peak, held }))
+        Self(Arc::new(AccountInner { id, name: name.into(), limit, used, peak, held, granted }))
     }
 
     /// Whether its memory can be taken back.
     pub fn is_revocable(&self) -> bool {
         self.0.held.is_some()
+    }
+
+    pub(crate) fn is_granted(&self) -> bool {
+        self.0.granted
     }
 
     /// Take back all that it pays for, and pay for nothing more: handles that are left are refused with `why`, and their

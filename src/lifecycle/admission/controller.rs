@@ -82,6 +82,17 @@ impl<P: Send + 'static> AdmissionController<P> {
         self.hub.close_device(ordinal, closure)
     }
 
+    /// As [`AdmissionController::close_device`], but whoever waits hears of it by the drop of what this returns: for a caller
+    /// with a lock. Nothing when the device is not installed.
+    pub(crate) fn close_device_quietly(&self, ordinal: usize, closure: DeviceClosure) -> Option<Undelivered<P>> {
+        let close = |state: &mut HubState<P>, now, decisions: &mut _| {
+            state.admission.close_device(now, ordinal, closure, decisions)
+        };
+        let (closed, decisions) = self.hub.decide(close);
+        let undelivered = Undelivered { hub: self.hub.clone(), decisions };
+        closed.map(|_| undelivered)
+    }
+
     /// Admission as it is now (B-118).
     pub(crate) fn snapshot(&self) -> AdmissionSnapshot {
         self.hub.snapshot()
@@ -112,6 +123,25 @@ impl<P: Send + 'static> Drop for AdmissionController<P> {
 impl<P: Send + 'static> fmt::Debug for AdmissionController<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdmissionController").field("snapshot", &self.snapshot()).finish_non_exhaustive()
+    }
+}
+
+/// Decisions on their way to those who wait; delivered by its drop.
+pub(crate) struct Undelivered<P: Send + 'static> {
+    hub: Arc<Hub<P>>,
+    decisions: Decisions<P>,
+}
+
+impl<P: Send + 'static> Undelivered<P> {
+    /// Whether nobody has anything to hear.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.decisions.is_empty()
+    }
+}
+
+impl<P: Send + 'static> Drop for Undelivered<P> {
+    fn drop(&mut self) {
+        self.hub.deliver(std::mem::take(&mut self.decisions));
     }
 }
 

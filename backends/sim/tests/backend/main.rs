@@ -5,6 +5,7 @@
 mod attempts;
 mod closing;
 mod construct;
+mod endings;
 mod faults;
 mod load;
 mod model;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use graphreel::lifecycle::config::MemoryManagerOptions;
-use graphreel::lifecycle::parts::{DeviceContext, DeviceMemoryManager};
+use graphreel::lifecycle::parts::{DeviceContext, DeviceMemoryManager, granted_account};
 use graphreel::lifecycle::{DeviceTelemetrySnapshot, QueryErrorCode, QueryResult, ServerFactory, TelemetryState};
-use graphreel::{Account, Config, ServerError};
+use graphreel::{Config, ServerError};
 use graphreel_sim::SimOptions;
 
 use super::rig::{PATIENCE, Rig, SimFactory};
@@ -43,7 +43,7 @@ fn one_manager_for_each_device_under_its_cap() {
 fn the_cap_is_hard() {
     let factory = SimFactory::new(SimOptions::default());
     let manager = install(&factory, 12, MemoryManagerOptions::new(Some(CAP))).unwrap();
-    let account = Account::revocable("test", None);
+    let account = granted_account("test", None);
     let held = manager.device().alloc_charged(CAP as u64 / 2, &account).unwrap();
     let before = manager.device().memory_usage();
     let error = manager.device().alloc_charged(CAP as u64, &account).unwrap_err();

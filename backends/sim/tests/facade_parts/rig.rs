@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use graphreel::lifecycle::config::MemoryManagerOptions;
-use graphreel::lifecycle::parts::{DeviceMemoryManager, ServiceStreamPool, StreamSet};
+use graphreel::lifecycle::parts::{DeviceMemoryManager, ServiceStreamPool, StreamSet, granted_account};
 use graphreel::lifecycle::telemetry::TelemetrySource;
 use graphreel::lifecycle::{BackendKind, DeviceFacts, FakeInventory, GpuInventory, ServerFactory};
 use graphreel::sync::{Arc, Mutex};
@@ -90,7 +90,7 @@ impl Rig {
         let manager = DeviceMemoryManager::install(&factory, ordinal, options, config, streams).unwrap();
         let (device, probe) = (manager.device().clone(), factory.probes.lock()[0].clone());
         let bump = device.kernel(BUMP).unwrap();
-        Self { manager, device, probe, bump, account: Account::revocable("test", None) }
+        Self { manager, device, probe, bump, account: granted_account("test", None) }
     }
 
     pub(crate) fn pool(&self, size: usize) -> ServiceStreamPool {
