@@ -16,11 +16,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use graphreel::lifecycle::{claim_live_backend, one_claiming_test};
+use graphreel::lifecycle::one_claiming_test;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
+use crate::rig::claimable;
 use steps::{Step, life};
-use world::{SHRINKING, World, eventually, pick};
+use world::{SHRINKING, World, pick};
 
 impl World {
     fn step(&mut self, step: Step) {
@@ -91,8 +92,7 @@ fn random_lives_of_a_backend_agree_with_the_plain_model() {
         });
         let shown = lived.unwrap_or_else(|panic| {
             SHRINKING.store(true, Ordering::SeqCst);
-            let freed = || eventually("a free claim", || claim_live_backend(&[usize::MAX - 5]).is_ok());
-            stuck.store(std::panic::catch_unwind(freed).is_err(), Ordering::SeqCst);
+            stuck.store(std::panic::catch_unwind(claimable).is_err(), Ordering::SeqCst);
             std::panic::resume_unwind(panic);
         });
         shown.into_iter().for_each(|(name, count)| *seen.borrow_mut().entry(name).or_default() += count);

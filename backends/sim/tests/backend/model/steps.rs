@@ -7,8 +7,10 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 
-/// The most steps of a life: fewer than could pass a waiter as often as is allowed.
-const STEPS_MAX: usize = 120;
+/// The most steps of a life.
+const STEPS_MAX: usize = 200;
+/// The most requests of a life: fewer than could pass a waiter as often as is allowed.
+pub(crate) const REQUESTS_MAX: usize = 60;
 pub(crate) const TOKENS: usize = 3;
 pub(crate) const KEYS: usize = 4;
 
@@ -136,5 +138,5 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A life of a backend.
 pub(crate) fn life() -> impl Strategy<Value = Vec<Step>> {
-    vec(step(), STEPS_MAX / 3..=STEPS_MAX)
+    vec(step(), 1..=STEPS_MAX)
 }

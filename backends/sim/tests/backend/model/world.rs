@@ -23,7 +23,7 @@ use graphreel_sim::SimFactory;
 use super::plain::{ABANDONED_MAX, Answer, Asked, DEFAULT_WAIT, Plain, PlainDevice, QUEUED_MAX};
 use super::resident::{ENTRIES_MAX, PlainCache};
 use super::seen::{Seen, check_report};
-use super::steps::{Ask, TOKENS, Which};
+use super::steps::{Ask, REQUESTS_MAX, TOKENS, Which};
 use crate::rig::{LONG, MIB, SHARE, claimable, clean, profile, simulators};
 
 /// Whether a life has failed, and shorter ones are tried: then each one that fails costs less.
@@ -213,6 +213,9 @@ impl World {
         };
         let Some(index) = pick(which, self.attempts.len(), is_free) else { return };
         let (Some(session), Some(owner)) = (self.session(), &self.attempts[index].owner) else { return };
+        if self.requests.len() == REQUESTS_MAX {
+            return;
+        }
         let class = [AdmissionClass::High, AdmissionClass::Normal, AdmissionClass::Low][ask.class];
         let mut request = QueryAdmissionRequest::new(owner.admission_binding())
             .with_class(class)
