@@ -31,7 +31,7 @@ pub(super) static SHRINKING: AtomicBool = AtomicBool::new(false);
 
 /// How long what other threads do may take.
 fn settle_max() -> Duration {
-    Duration::from_secs(if SHRINKING.load(Ordering::SeqCst) { 1 } else { 10 })
+    Duration::from_millis(if SHRINKING.load(Ordering::SeqCst) { 200 } else { 10_000 })
 }
 
 pub(super) const ENTRY_BYTES: u64 = 64 << 10;
