@@ -93,7 +93,10 @@ impl Drop for UnlockedCall {
 
 /// What every handler does; whether the vendor's own handlers may follow. Bounded, and the second time at once.
 fn begin_exit() -> bool {
-    STATE.store(EXITING, Ordering::Release);
+    // Of the threads that a forked child seems to have, none is there to be waited for.
+    if STATE.fetch_max(EXITING, Ordering::AcqRel) == FORKED {
+        return true;
+    }
     let until = Instant::now() + GRACE;
     let mut hooks = loop {
         // Whoever holds the registry is about to let go of it; a thread that died with it does not.

@@ -10,6 +10,7 @@ use crate::error::{MemoryLimit, OutOfMemory, Result, ServerError};
 use crate::lifecycle::bytes::bytes_with_gib;
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
 use crate::memory::Account;
+use crate::process;
 use crate::sync::thread::{self, ThreadId};
 use crate::sync::{Arc, Condvar, Mutex, Weak};
 
@@ -386,7 +387,8 @@ impl fmt::Debug for CacheEntry {
 
 impl Drop for CacheEntry {
     fn drop(&mut self) {
-        let Some(cache) = self.cache.upgrade() else { return };
+        // In a process that ends, the lock may belong to a thread that is gone.
+        let Some(cache) = self.cache.upgrade().filter(|_| !process::is_ending()) else { return };
         let mut state = cache.state.lock();
         let now = state.next_use();
         // What was held longest is not what was used longest ago.

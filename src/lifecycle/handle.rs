@@ -268,7 +268,10 @@ impl QueryContext {
 
 impl Drop for QueryContext {
     fn drop(&mut self) {
-        self.admitted.return_context();
+        // In a process that ends, a lock may belong to a thread that is gone.
+        if !crate::process::is_ending() {
+            self.admitted.return_context();
+        }
     }
 }
 

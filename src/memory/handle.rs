@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::error::ServerError;
+use crate::process;
 use crate::stream::StreamId;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex, OnceLock, Weak};
@@ -85,7 +86,8 @@ impl MemoryInner {
 
 impl Drop for MemoryInner {
     fn drop(&mut self) {
-        if self.revoked.get().is_none() {
+        // In a process that ends, the lock may belong to a thread that is gone.
+        if self.revoked.get().is_none() && !process::is_ending() {
             self.give_back();
         }
     }

@@ -23,7 +23,7 @@ const PROMPT: Duration = Duration::from_secs(5);
 const START: Duration = Duration::from_secs(60);
 
 /// Each case with the status that it has to end with; `None` for the signal that the parent sends.
-const CASES: [(&str, Option<i32>); 16] = [
+const CASES: [(&str, Option<i32>); 17] = [
     ("return", Some(0)),
     ("exit-with-an-admitted-handle", Some(3)),
     ("exit-with-work-in-flight", Some(3)),
@@ -38,6 +38,7 @@ const CASES: [(&str, Option<i32>); 16] = [
     ("exit-with-an-endless-job", Some(9)),
     ("exit-on-another-thread", Some(10)),
     ("fork", Some(11)),
+    ("fork-among-busy-threads", Some(14)),
     ("exit-after-many-attempts", Some(12)),
     ("exit-while-a-device-is-dropped", Some(13)),
 ];

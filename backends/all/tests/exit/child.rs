@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use graphreel::lifecycle::config::{
     BackendChoice, GpuBackendConfig, GpuBackendDeviceConfig, GpuBackendDeviceProfile, GpuDeviceMemoryLimit,
@@ -59,7 +59,8 @@ fn factory() -> Box<dyn ServerFactory> {
 fn config() -> ValidatedGpuBackendConfig {
     let profile = GpuBackendDeviceProfile::new(0)
         .with_memory_limit(GpuDeviceMemoryLimit::Explicit { limit_bytes: 32 << 20 })
-        .with_default_query_limit_bytes(8 << 20);
+        .with_default_query_limit_bytes(8 << 20)
+        .with_cache_cap_bytes(1 << 20);
     let device = GpuBackendDeviceConfig::new(profile, GpuMemoryOwnership::WholeDeviceExclusive);
     GpuBackendConfig::new(vec![device], QueryExecutionConfig::default(), QueueBounds::default()).validate().unwrap()
 }
@@ -118,6 +119,7 @@ pub(crate) fn run(case: &str) {
         }
         "exit-handler" => exit_handler(),
         "fork" => fork(),
+        "fork-among-busy-threads" => fork_among_busy_threads(),
         "exit-with-an-admitted-handle" => {
             let _held = held();
             end(3);
@@ -259,6 +261,44 @@ fn exit_handler() {
     assert_eq!(unsafe { libc::atexit(late) }, 0);
     *STATIC.lock().unwrap() = Some(held());
     end(4);
+}
+
+/// A child that was forked while other threads had every lock that they may have ends at once, with its own status.
+#[expect(unsafe_code, reason = "only the C library forks")]
+fn fork_among_busy_threads() {
+    let held = Arc::new(held());
+    for key in ["one", "two"] {
+        let held = held.clone();
+        std::thread::spawn(move || {
+            while let Ok(buffer) = held.context.upload(&[1_u32; 64]) {
+                drop(held.context.cached(key, 256, |cached| cached.copy_from(&buffer)));
+                drop(held.context.stream().read::<u32>(&buffer));
+            }
+        });
+    }
+    let mut slowest = Duration::ZERO;
+    for _ in 0..40 {
+        let buffer = held.context.alloc(256).unwrap();
+        let entry = held.context.cached("three", 256, |cached| cached.fill(7)).unwrap();
+        // SAFETY: the child only calls this library, which refuses, and exits.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop((buffer, entry));
+            std::process::exit(21);
+        }
+        let started = Instant::now();
+        let mut status = 0;
+        // SAFETY: the child is this process's own, and the status is a variable of ours.
+        while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+            assert!(started.elapsed() < Duration::from_secs(10), "a forked child hangs");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        slowest = slowest.max(started.elapsed());
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 21, "a forked child ended with {status:#x}");
+    }
+    // It waits for nobody: those threads are not in the child.
+    assert!(slowest < Duration::from_millis(900), "a forked child took {slowest:?}");
+    end(14);
 }
 
 /// A forked child finds everything refused, drops it all, and exits with its own status.
