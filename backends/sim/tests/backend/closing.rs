@@ -177,6 +177,10 @@ fn a_thousand_sessions_keep_no_backend_open() {
         std::thread::sleep(Duration::from_millis(1));
     }
     clean(&factory);
+    while sessions[0].attempt_counters_snapshot().reports_ready == 0 {
+        assert!(Instant::now() < until, "the attempt was not reported");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     for session in &sessions {
         assert!(session.is_closing() && session.same_backend(&sessions[0]));
         let closing = |reason: Option<&str>| assert_eq!(reason, Some("backend_closing"));
