@@ -197,12 +197,12 @@ fn the_servers_clock_measures_and_their_limit_is_the_declarations() {
     let core = GpuBackendCore::with_config(valid(vec![profile(0)]), &factory, server).unwrap();
     let (begin, handle) = admitted(&core.session_capability());
     let context = handle.acquire_context().unwrap();
-    let _more = context.alloc(2 * MIB).unwrap();
+    let more = context.alloc(2 * MIB).unwrap();
     thread::sleep(Duration::from_millis(5));
     clock.advance(Duration::from_secs(3));
     begin.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
     let report = begin.completion.wait_timeout(LONG).unwrap();
     assert_eq!((report.physical_execution, report.total), (Duration::from_secs(3), Duration::from_secs(3)));
-    drop((context, handle, begin));
+    drop((more, context, handle, begin));
     close(core, &factory);
 }
