@@ -8,7 +8,8 @@ use graphreel::lifecycle::config::{
 };
 
 fn document(name: &str) -> String {
-    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)).unwrap()
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name))
+        .expect("it is in the repository")
 }
 
 fn example() -> String {
