@@ -78,6 +78,7 @@ impl<P: Send + 'static> AdmissionController<P> {
     /// # Errors
     ///
     /// `quarantine_device_not_installed`.
+    #[cfg(any(test, feature = "qualification"))]
     pub(crate) fn close_device(&self, ordinal: usize, closure: DeviceClosure) -> QueryResult<bool> {
         self.hub.close_device(ordinal, closure)
     }
@@ -223,6 +224,7 @@ impl<P: Send + 'static> Hub<P> {
         }
     }
 
+    #[cfg(any(test, feature = "qualification"))]
     pub(crate) fn close_device(self: &Arc<Self>, ordinal: usize, closure: DeviceClosure) -> QueryResult<bool> {
         self.update(|state, now, decisions| state.admission.close_device(now, ordinal, closure, decisions)).ok_or_else(
             || {
