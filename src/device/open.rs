@@ -67,6 +67,11 @@ impl Device {
         let _ = self.inner.lock().is_idle();
     }
 
+    /// Let the server destroy what was given up and is not used any more.
+    pub(crate) fn reclaim(&self) {
+        let _ = self.inner.lock().memory_usage();
+    }
+
     /// The streams that are everybody's, one for each shared slot.
     pub(crate) fn shared_streams(&self) -> impl Iterator<Item = StreamId> + use<> {
         (0..self.inner.config.max_streams.max(1) as u64).map(|value| StreamId { value })

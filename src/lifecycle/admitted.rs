@@ -257,6 +257,8 @@ impl Live {
             }
             let idle = draining.is_idle();
             if idle && self.account.used() == 0 {
+                // Its graphs are not used any more, and go before the grant (B-206).
+                device.reclaim();
                 return Drained::Yes(draining);
             }
             // Memory that was taken back is freed at the device's next call.
