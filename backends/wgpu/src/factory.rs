@@ -1,4 +1,4 @@
-//! wgpu's adapters as the devices of a backend facade. An ordinal is an index into [`adapters`](crate::adapters), which lists
+//! wgpu's adapters as the devices of a backend facade. An ordinal is an index into [`adapters`](fn@crate::adapters), which lists
 //! each device once, best kind first and software adapters last (QB-2).
 
 use graphreel::lifecycle::{
