@@ -7,6 +7,7 @@ use super::driver::{CaptureMode, Driver, DriverResult, EventTiming, PinnedMemory
 use crate::clock::Signal;
 use crate::device::Monitor;
 use crate::error::{DriverError, DriverErrorKind, FaultClass, Result, ServerError};
+use crate::process;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 
@@ -138,6 +139,14 @@ impl<D: Driver> Shared<D> {
         Ok(EventCell { shared: self.clone(), event: Some(event), timing, passed: AtomicBool::new(false) })
     }
 
+    /// Destroy the events that are kept for later: nobody records any more. The thread is bound.
+    pub(super) fn destroy_spare_events(&self) {
+        for timing in [EventTiming::Off, EventTiming::On] {
+            let spare = std::mem::take(&mut *self.pool(timing).lock());
+            spare.into_iter().for_each(|event| self.destroyed(self.driver.event_destroy(event), "destroying an event"));
+        }
+    }
+
     fn pool(&self, timing: EventTiming) -> &Mutex<Vec<D::Event>> {
         match timing {
             EventTiming::Off => &self.events,
@@ -183,6 +192,10 @@ impl<D: Driver> Drop for Shared<D> {
     /// The last holder closes the driver. Everything else was destroyed by the server; what came later is destroyed here.
     #[expect(unsafe_code, reason = "takes the driver out for its closing")]
     fn drop(&mut self) {
+        // The driver may be gone already, or be another process's: it leaks on purpose.
+        if process::is_ending() {
+            return;
+        }
         // SAFETY: this is the drop, so the field is taken once and not used afterwards.
         let driver = unsafe { ManuallyDrop::take(&mut self.driver) };
         let ours = driver.context();
@@ -291,6 +304,9 @@ impl<D: Driver> EventCell<D> {
 impl<D: Driver> Drop for EventCell<D> {
     fn drop(&mut self) {
         let Some(event) = self.event.take() else { return };
+        if process::is_ending() {
+            return std::mem::forget(event);
+        }
         let mut pool = self.shared.pool(self.timing).lock();
         if pool.len() < EVENTS_MAX {
             pool.push(event);

@@ -9,6 +9,7 @@ use crate::Device;
 use crate::clock::Tick;
 use crate::device::ATTEMPT_ENDED;
 use crate::error::ServerError;
+use crate::lifecycle::admission::DeviceClosure;
 use crate::lifecycle::admission::grant::Grant;
 use crate::lifecycle::attempt::resources::{AttemptEnd, AttemptResources, ReleaseDone, ReleaseReport};
 use crate::lifecycle::error::{QueryError, QueryErrorCode, QueryResult, native_error, operation};
@@ -224,6 +225,9 @@ impl Live {
             let reason = if error.is_device_lost() { "device_lost" } else { "native_failure" };
             native_error(operation::ATTEMPT, &context, &error).with_reason(reason)
         });
+        if let Some(error) = report.error.as_ref().filter(|_| revoked.is_some()) {
+            self.close_ledger(error);
+        }
         let Self { streams, account, lane, device, grant, gpu, .. } = self;
         drop(account);
         match revoked {
@@ -235,6 +239,15 @@ impl Live {
         drop(grant);
         drop(gpu);
         report
+    }
+
+    /// A stream of the device that is there could not be waited for: it is out of use, and the device has too few for what its
+    /// ledger may grant, so nothing more is admitted to it.
+    fn close_ledger(&self, error: &QueryError) {
+        let Ok(service) = self.gpu.generation().published() else { return };
+        let (ordinal, reason) = (self.device.ordinal(), error.to_string());
+        tracing::error!(device_ordinal = ordinal, reason, "a device's ledger closes: a stream could not be waited for");
+        drop(service.admission.close_device_quietly(ordinal, DeviceClosure::Faulted { reason }));
     }
 
     /// Wait until the device is through with the attempt, or lost.

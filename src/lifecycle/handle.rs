@@ -136,8 +136,18 @@ impl QueryContext {
         &self.auxiliary
     }
 
-    /// The account of the grant.
-    pub fn account(&self) -> &Account {
+    /// Bytes of the grant that are in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.account.used()
+    }
+
+    /// The most bytes of the grant that were in use at once.
+    pub fn peak_bytes(&self) -> u64 {
+        self.account.peak()
+    }
+
+    /// The account of the grant. Not for callers, whose own charges would hold up the end of the attempt.
+    fn account(&self) -> &Account {
         &self.account
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::lifecycle::admission::ledger::Placement;
+use crate::process;
 use crate::sync::Arc;
 
 /// Where grants come from and requests wait, whatever the requests hold.
@@ -53,7 +54,10 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        if let Some((home, placement)) = self.held.take() {
+        // In a process that ends the ledgers' lock may belong to a thread that is gone, and nobody is served any more.
+        if let Some((home, placement)) = self.held.take()
+            && !process::is_ending()
+        {
             home.give_back(placement);
         }
     }

@@ -12,6 +12,7 @@ use crate::lifecycle::admission::controller::Hub;
 use crate::lifecycle::admission::grant::{Grant, GrantHome};
 use crate::lifecycle::admission::outcome::{Abandoned, Outcome, Settled};
 use crate::lifecycle::error::QueryResult;
+use crate::process;
 use crate::sync::{Arc, Weak};
 
 /// A blocking wait looks at its own deadline at least this often, should the timer be gone: after a fork, say.
@@ -113,6 +114,10 @@ impl<P: Send + 'static> Queued<P> {
 
 impl<P: Send + 'static> Drop for Queued<P> {
     fn drop(&mut self) {
+        // In a process that ends the locks may belong to threads that are gone.
+        if process::is_ending() {
+            return;
+        }
         match self.outcome.abandon() {
             Abandoned::Open => self.hub.cancel(self.id),
             // The grant goes before what was left in trust.

@@ -36,11 +36,11 @@ fn an_attempt_captures_and_replays_within_its_grant() {
     }
     assert_eq!(context.stream().read::<u32>(&scratch).unwrap(), [4; 1024]);
     // B-207: the grant pays for the graph's memory, and not for host bytes that it keeps.
-    let paid = context.account().used();
+    let paid = context.used_bytes();
     assert!(paid >= 2 * 4096, "{paid}");
     let bytes = vec![7_u32; 1024];
     let (keeps, ()) = context.capture(|c| c.upload(&buffer, &bytes)).unwrap();
-    assert_eq!(context.account().used(), paid);
+    assert_eq!(context.used_bytes(), paid);
     drop(keeps);
     let refused = context.alloc(handle.granted_bytes()).unwrap_err();
     assert!(matches!(&refused, ServerError::OutOfMemory(_)), "{refused}");
