@@ -80,7 +80,7 @@ impl<D: Driver> Closing<D> {
         self.pages.destroy(&mut self.lanes, &mut self.reclaim);
         self.reclaim.destroy_all();
         self.lanes.destroy();
-        self.shared.destroy_spare_events();
+        self.shared.close();
         drop(bound);
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Shared<D: Driver> {
     events: Mutex<Vec<D::Event>>,
     timed_events: Mutex<Vec<D::Event>>,
     orphans: Mutex<Vec<Orphan<D>>>,
+    /// The server is gone.
+    closed: AtomicBool,
     gates: Mutex<Vec<Signal>>,
     faults: AtomicU64,
 }
@@ -44,6 +46,7 @@ impl<D: Driver> Shared<D> {
             events: Mutex::default(),
             timed_events: Mutex::default(),
             orphans: Mutex::default(),
+            closed: AtomicBool::new(false),
             gates: Mutex::default(),
             faults: AtomicU64::new(0),
         })
@@ -140,7 +143,7 @@ impl<D: Driver> Shared<D> {
     }
 
     /// Destroy the events that are kept for later: nobody records any more. The thread is bound.
-    pub(super) fn destroy_spare_events(&self) {
+    fn destroy_spare_events(&self) {
         for timing in [EventTiming::Off, EventTiming::On] {
             let spare = std::mem::take(&mut *self.pool(timing).lock());
             spare.into_iter().for_each(|event| self.destroyed(self.driver.event_destroy(event), "destroying an event"));
@@ -155,8 +158,29 @@ impl<D: Driver> Shared<D> {
     }
 
     /// Leave something for the server to destroy.
-    pub(super) fn orphan(&self, orphan: Orphan<D>) {
-        self.orphans.lock().push(orphan);
+    pub(super) fn orphan(self: &Arc<Self>, orphan: Orphan<D>) {
+        {
+            let mut orphans = self.orphans.lock();
+            if !self.closed.load(Ordering::Acquire) {
+                return orphans.push(orphan);
+            }
+        }
+        // The server is gone, and with it all work: nobody would come for it.
+        match self.bind() {
+            Ok(_bound) => self.destroy_orphan(orphan),
+            Err(_) => self.orphans.lock().push(orphan),
+        }
+    }
+
+    /// The server has destroyed all that is its own: what handles still hold is destroyed as they go. The thread is bound.
+    pub(super) fn close(&self) {
+        let orphans = {
+            let mut orphans = self.orphans.lock();
+            self.closed.store(true, Ordering::Release);
+            std::mem::take(&mut *orphans)
+        };
+        orphans.into_iter().for_each(|orphan| self.destroy_orphan(orphan));
+        self.destroy_spare_events();
     }
 
     /// What was left since the last call.
@@ -308,7 +332,7 @@ impl<D: Driver> Drop for EventCell<D> {
             return std::mem::forget(event);
         }
         let mut pool = self.shared.pool(self.timing).lock();
-        if pool.len() < EVENTS_MAX {
+        if pool.len() < EVENTS_MAX && !self.shared.closed.load(Ordering::Acquire) {
             pool.push(event);
             return;
         }
