@@ -106,3 +106,22 @@ fn no_document_is_cited_that_is_not_here() {
     }
     report("cite docs/CAPTURE.md, docs/BACKEND.md, docs/SCENARIOS.md or docs/ARCHITECTURE.md", &findings);
 }
+
+/// What callers branch on is written down, each reason once where people look for it.
+#[test]
+fn every_reason_of_the_facade_is_in_the_catalogue() {
+    let catalogue = std::fs::read_to_string(crate::tree::root().join(BACKEND)).expect("the page is there");
+    let mut findings = Vec::new();
+    for file in files().iter().filter(|file| file.path.starts_with("src/lifecycle/") && file.path != HOOKS) {
+        for (line, code) in file.production_lines() {
+            let reasons = code.split(".with_reason(\"").skip(1).filter_map(|rest| rest.split_once('"'));
+            for (reason, _) in reasons.filter(|(reason, _)| !catalogue.contains(&format!("`{reason}`"))) {
+                findings.push(format!("{}:{line}: {reason}", file.path));
+            }
+        }
+    }
+    report("docs/BACKEND.md has every reason", &findings);
+}
+
+/// Reasons that tests inject.
+const HOOKS: &str = "src/lifecycle/hooks.rs";
