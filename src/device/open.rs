@@ -46,8 +46,14 @@ impl Device {
     }
 
     /// Close it for good, however many handles are left: they are refused with `why` from now on. Blocks while the server
-    /// gives back what it has. False when it was closed before.
+    /// gives back what it has. False when it was closed before, and for a device that a backend manages: that closes with its
+    /// backend.
     pub fn retire(&self, why: &str) -> bool {
+        !self.inner.managed && self.close(why)
+    }
+
+    /// As [`Device::retire`], for whoever manages it.
+    pub(crate) fn close(&self, why: &str) -> bool {
         let Some(server) = self.inner.take_server(why) else { return false };
         // Outside the lock: what the server gives back may take its time.
         drop(server);

@@ -31,7 +31,7 @@ struct Installed {
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        self.device.retire("its backend was closed; build a new one");
+        self.device.close("its backend was closed; build a new one");
     }
 }
 
@@ -110,7 +110,7 @@ impl DeviceMemoryManager {
 
     /// Close the device for good, however many handles on it are left. False when it was closed before.
     pub fn retire(&self, why: &str) -> bool {
-        self.0.device.retire(why)
+        self.0.device.close(why)
     }
 
     /// As [`DeviceMemoryManager::retire`], and let another one be installed, although clones of this one are left: a call

@@ -124,6 +124,8 @@ fn a_managed_device_gives_nothing_around_the_grant() {
     assert!(matches!(device.alloc(64), Err(ServerError::Unsupported { .. })));
     assert!(matches!(device.capture(|c| c.fill(&buffer, 1)), Err(ServerError::Unsupported { .. })));
     assert!(matches!(device.profile(|c| c.fill(&buffer, 1)), Err(ServerError::Unsupported { .. })));
+    assert!(!device.retire("not its owner"), "a caller closed a backend's device");
+    assert_eq!(buffer.read::<u32>().unwrap(), [1; 64]);
     drop((context, handle, begin, buffer, device));
     close(core, &factory);
 }
