@@ -13,6 +13,14 @@ pub(super) fn of_parse(error: &ParseError, wgsl: &str) -> KernelProblem {
     KernelProblem::Parse { line, column, message: first_line(error.message()), rendered: error.emit_to_string(wgsl) }
 }
 
+/// A refusal of what lies at `span` of a text, with the place, and the source line in the rendering.
+pub fn refusal(span: Span, message: &str, wgsl: &str) -> KernelProblem {
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Refused(String);
+    of_validation(&WithSpan::new(Refused(message.to_owned())).with_span(span, "here"), wgsl)
+}
+
 /// What the validator, or the folding of overrides, found.
 pub(super) fn of_validation<E: Error>(error: &WithSpan<E>, wgsl: &str) -> KernelProblem {
     let (line, column) = error.spans().next().map_or((0, 0), |(span, _)| place(*span, wgsl));
@@ -30,8 +38,9 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The 1-based line and column of a span's start. naga counts bytes; an editor counts characters.
-fn place(span: Span, wgsl: &str) -> (u32, u32) {
+/// The 1-based line and column of a span's start, (0, 0) where the text has no such place. naga counts bytes; an editor counts
+/// characters.
+pub fn place(span: Span, wgsl: &str) -> (u32, u32) {
     let Some(before) = span.to_range().and_then(|range| wgsl.get(..range.start)) else {
         return (0, 0);
     };

@@ -4,6 +4,7 @@
 //! usage for all of a buffer, so reading and writing bindings of one buffer may meet in a dispatch only when every one is
 //! `read_write`. And not every device has immediates. None of that is the kernel author's business.
 
+use naga::valid::ModuleInfo;
 use naga::{AddressSpace, Module, ResourceBinding, StorageAccess};
 
 use super::reflect::{Reflection, reflection};
@@ -52,6 +53,8 @@ pub struct Lowering {
 pub struct Lowered {
     /// A valid module with one entry point, no overrides, and nothing that the entry point does not reach.
     pub module: Module,
+    /// What the validator knows of it: the type of every expression, and who uses what.
+    pub info: ModuleInfo,
     /// What the source declares and does, as [`reflect`](super::reflect()) gives it: the lowering is not seen in it.
     pub reflection: Reflection,
 }
@@ -76,8 +79,8 @@ pub fn lower(source: &KernelSource, lowering: Lowering) -> Result<Lowered, Inval
             }
         }
         move_variables(&mut module, lowering, &reflection);
-        validated(&module, CAPABILITIES).map_err(|error| diagnosis::of_validation(&error, &source.wgsl))?;
-        Ok(Lowered { module, reflection })
+        let info = validated(&module, CAPABILITIES).map_err(|error| diagnosis::of_validation(&error, &source.wgsl))?;
+        Ok(Lowered { module, info, reflection })
     })
 }
 

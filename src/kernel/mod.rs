@@ -12,10 +12,12 @@ mod source;
 mod value;
 
 pub use abi::{ADDRESS_ALIGNMENT, AbiParam, PackedScalars, SCALAR_BYTES_MAX, Variant, abi};
+pub use diagnosis::{place, refusal};
 pub use handle::{Compiler, Kernel, KernelId};
 pub use lower::{Lowered, Lowering, Scalars, StorageAccessAs, lower};
 pub use reflect::{
     BindingInfo, BindingSpace, EntryInfo, MemberInfo, OverrideInfo, Reflection, inspect, overrides, reflect,
 };
+pub use resolve::parse;
 pub use source::{KernelSource, Wgsl};
 pub use value::{Scalar, ScalarType, Value, ValueType};

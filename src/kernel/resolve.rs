@@ -36,6 +36,15 @@ pub(super) struct Resolved {
     pub(super) info: ModuleInfo,
 }
 
+/// Parse and validate a text, all its entry points with their overrides open: what a reader of naga's IR begins with.
+///
+/// # Errors
+///
+/// [`InvalidKernel`] with the place in the source.
+pub fn parse(wgsl: &str) -> Result<(Module, ModuleInfo), InvalidKernel> {
+    named(wgsl, None, || parsed(wgsl))
+}
+
 /// Parse and validate a text.
 pub(super) fn parsed(wgsl: &str) -> Result<(Module, ModuleInfo), KernelProblem> {
     bounds::check(wgsl)?;

@@ -1,0 +1,8 @@
+//! Writes a WGSL entry point as CUDA C++, HIP C++ or host C++ that keeps WGSL's guarantees: a pure function from source and
+//! options to C++ and reflection, with no device and no vendor's compiler in it.
+
+mod options;
+mod translation;
+
+pub use options::{Bounds, Dialect, FloatMode, Loops, Options, Removed};
+pub use translation::{Translation, join, translate};
