@@ -5,6 +5,7 @@ mod bounds;
 mod diagnosis;
 mod fit;
 mod handle;
+mod lines;
 mod lower;
 mod reflect;
 mod resolve;
@@ -14,6 +15,7 @@ mod value;
 pub use abi::{ADDRESS_ALIGNMENT, AbiParam, PackedScalars, SCALAR_BYTES_MAX, Variant, abi};
 pub use diagnosis::{place, refusal};
 pub use handle::{Compiler, Kernel, KernelId};
+pub use lines::Lines;
 pub use lower::{Lowered, Lowering, Scalars, StorageAccessAs, lower};
 pub use reflect::{
     BindingInfo, BindingSpace, EntryInfo, MemberInfo, OverrideInfo, Reflection, inspect, overrides, reflect,

@@ -1,8 +1,17 @@
 //! Writes a WGSL entry point as CUDA C++, HIP C++ or host C++ that keeps WGSL's guarantees: a pure function from source and
 //! options to C++ and reflection, with no device and no vendor's compiler in it.
 
+mod code;
+mod ir;
+mod keywords;
+mod layout;
+mod names;
 mod options;
+mod prelude;
+mod ranges;
+mod refusal;
 mod translation;
+mod writer;
 
 pub use options::{Bounds, Dialect, FloatMode, Loops, Options, Removed};
 pub use translation::{Translation, join, translate};

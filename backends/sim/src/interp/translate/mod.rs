@@ -6,18 +6,17 @@
 mod body;
 mod call;
 mod expression;
-mod lines;
 mod math;
 mod memory;
 mod place;
 mod statement;
 mod value;
 
+use graphreel::kernel::Lines;
 use naga::valid::ModuleInfo;
 use naga::{AddressSpace, Expression, Function, GlobalVariable, Handle, Module};
 
 use self::body::Body;
-use self::lines::Lines;
 use super::constant::{Constants, Kept, Known, evaluate};
 use super::inst::Inst;
 use super::layout::Layout;
