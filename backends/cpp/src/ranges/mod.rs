@@ -2,7 +2,7 @@
 use naga::valid::ModuleInfo;
 use naga::{Expression, Function, Handle, Module};
 #[derive(Default)]
-pub(crate) struct Proven;
+pub(crate) struct Proven {}
 impl Proven {
     pub(crate) fn access(&self, _: Option<Handle<Function>>, _: Handle<Expression>) -> bool {
         false

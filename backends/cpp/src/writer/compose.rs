@@ -21,19 +21,16 @@ impl Body<'_> {
         components: &[Handle<Expression>],
     ) -> Result<Expr> {
         let writer = self.writer;
-        if let TypeInner::Array { .. } = writer.module.types[ty].inner {
-            if components.len() >= TABLE_MIN && self.is_constant(handle) {
-                return self.table(handle, ty);
+        match (&writer.module.types[ty].inner, writer.layout.ty(ty)?) {
+            (TypeInner::Array { .. }, made) if components.len() >= TABLE_MIN && self.is_constant(handle) => {
+                self.table(handle, made)
             }
-        }
-        if let TypeInner::Vector { size, .. } = writer.module.types[ty].inner {
-            if components.len() < size as usize {
-                let Type::Vector(scalar, size) = writer.layout.ty(ty)? else { return self.whole(handle) };
+            (_, Type::Vector(scalar, size)) if components.len() < size as usize => {
                 let of = vec![TemplateArg::Type(Type::Scalar(scalar)), TemplateArg::Number(size)];
-                return Ok(Expr::Helper("vec_of", of, self.values(components)?));
+                Ok(Expr::Helper("vec_of", of, self.values(components)?))
             }
+            _ => writer.make(ty, self.values(components)?),
         }
-        writer.make(ty, self.values(components)?)
     }
 
     fn values(&self, handles: &[Handle<Expression>]) -> Result<Vec<Expr>> {
@@ -55,7 +52,7 @@ impl Body<'_> {
     }
 
     /// The table of a constant array.
-    fn table(&self, handle: Handle<Expression>, ty: Handle<naga::Type>) -> Result<Expr> {
+    fn table(&self, handle: Handle<Expression>, ty: Type) -> Result<Expr> {
         let writer = self.writer;
         let key = (self.handle, handle);
         if let Some(name) = writer.promoted.borrow().get(&key) {
@@ -64,7 +61,7 @@ impl Body<'_> {
         let source = Source { arena: &self.function.expressions, info: Some(self.info) };
         let value = writer.constant_of(&source, handle)?;
         let name = writer.names.fresh("table");
-        writer.tables.borrow_mut().push(Item::Table(writer.layout.ty(ty)?, name.clone(), value));
+        writer.tables.borrow_mut().push(Item::Table(ty, name.clone(), value));
         writer.promoted.borrow_mut().insert(key, name.clone());
         Ok(Expr::name(name))
     }

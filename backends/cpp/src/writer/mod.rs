@@ -35,6 +35,9 @@ const INVOCATIONS_MAX: u64 = 1024;
 /// Bytes of workgroup memory that code can declare by itself on CUDA; more is asked for with the launch.
 pub(crate) const STATIC_SHARED_BYTES_MAX: u32 = 48 << 10;
 
+/// An expression of a function, or of the entry point, which is none.
+type Placed = (Option<Handle<naga::Function>>, Handle<Expression>);
+
 /// What the parts of a translation share.
 pub(crate) struct Writer<'a> {
     pub(crate) module: &'a Module,
@@ -50,7 +53,8 @@ pub(crate) struct Writer<'a> {
     constants: HashMap<Handle<Constant>, String>,
     /// Tables, those of constants first, then constant arrays that were met within functions.
     tables: RefCell<Vec<Item>>,
-    promoted: RefCell<HashMap<(Option<Handle<naga::Function>>, Handle<Expression>), String>>,
+    /// The names of those.
+    promoted: RefCell<HashMap<Placed, String>>,
     /// Functions too large to be written into each caller.
     large: Vec<bool>,
     pub(crate) symbol: String,
