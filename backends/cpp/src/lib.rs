@@ -2,6 +2,7 @@
 //! options to C++ and reflection, with no device and no vendor's compiler in it.
 
 mod code;
+mod dialect;
 mod ir;
 mod keywords;
 mod layout;
@@ -15,3 +16,7 @@ mod writer;
 
 pub use options::{Bounds, Dialect, FloatMode, Loops, Options, Removed};
 pub use translation::{Translation, join, translate};
+
+/// The runtime of host C++: a file of C++17 for Linux, compiled once beside the kernels, with the same `WG_SUBGROUP_SIZE` if one
+/// is given. Its `wg_host_run` is what a kernel's symbol calls.
+pub const HOST_RUNTIME: &str = include_str!("host/runtime.cpp");

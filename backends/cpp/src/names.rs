@@ -24,7 +24,7 @@ impl Names {
     pub(crate) fn new(module: &Module) -> Self {
         static RESERVED: OnceLock<KeywordSet> = OnceLock::new();
         let reserved = RESERVED.get_or_init(|| {
-            let words = KEYWORDS.iter().chain(MACROS).chain(crate::prelude::NAMES);
+            let words = KEYWORDS.iter().chain(MACROS).chain(crate::prelude::NAMES.iter());
             words.copied().collect()
         });
         let mut namer = Namer::default();
