@@ -121,6 +121,11 @@ impl<'a> Layout<'a> {
     /// by its offset.
     pub(crate) fn structure(&self, handle: Handle<naga::Type>) -> Result<Option<Struct>> {
         let TypeInner::Struct { members, span } = &self.module.types[handle].inner else { return Ok(None) };
+        let align = self.layouter[handle].alignment * 1u32;
+        let name = self.names.of(NameKey::Type(handle));
+        if !span.is_multiple_of(align) {
+            return Ok(Some(Struct { name, align: 1, size: None, fields: self.result_fields(handle, members)? }));
+        }
         let mut fields = Vec::new();
         let (mut end, mut paddings) = (0, 0);
         let mut pad = |fields: &mut Vec<Field>, bytes: u32| {
@@ -137,18 +142,22 @@ impl<'a> Layout<'a> {
                 break;
             }
             let name = self.names.of(NameKey::StructMember(handle, index));
-            fields.push(Field::Member { ty: self.ty(member.ty)?, name, offset: member.offset });
+            fields.push(Field::Member { ty: self.ty(member.ty)?, name, offset: Some(member.offset) });
             end = member.offset + self.size(member.ty);
         }
         if !open {
             pad(&mut fields, span.saturating_sub(end));
         }
-        Ok(Some(Struct {
-            name: self.names.of(NameKey::Type(handle)),
-            align: self.layouter[handle].alignment * 1u32,
-            size: (!open).then_some(*span),
-            fields,
-        }))
+        Ok(Some(Struct { name, align, size: (!open).then_some(*span), fields }))
+    }
+
+    /// The members of what a builtin gives back. It is never in memory that others see, and naga lays it out as it likes.
+    fn result_fields(&self, handle: Handle<naga::Type>, members: &[naga::StructMember]) -> Result<Vec<Field>> {
+        let member = |(index, member): (u32, &naga::StructMember)| {
+            let name = self.names.of(NameKey::StructMember(handle, index));
+            Ok(Field::Member { ty: self.ty(member.ty)?, name, offset: None })
+        };
+        (0..).zip(members).map(member).collect()
     }
 
     pub(crate) fn is_runtime_sized(&self, handle: Handle<naga::Type>) -> bool {

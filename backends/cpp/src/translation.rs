@@ -75,6 +75,10 @@ pub fn translate(source: &KernelSource, options: &Options) -> Result<Translation
     if options.dialect == Dialect::Host {
         printer.uses("wg_host_run");
     }
+    if options.file.is_some() {
+        // What no line of the WGSL stands for is not to be counted as one.
+        printer.raw("#line 1 \"graphreel\"");
+    }
     printer.raw(&format!("namespace wg {{ namespace {symbol} {{"));
     for item in &items {
         printer.item(item);

@@ -171,7 +171,7 @@ pub(crate) struct Function {
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    Member { ty: Type, name: String, offset: u32 },
+    Member { ty: Type, name: String, offset: Option<u32> },
     Padding { bytes: u32, number: u32 },
 }
 
@@ -179,6 +179,7 @@ pub(crate) enum Field {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Struct {
     pub(crate) name: String,
+    /// Its alignment in bytes; 1 leaves it to the members.
     pub(crate) align: u32,
     /// Its size in bytes, where that is fixed.
     pub(crate) size: Option<u32>,

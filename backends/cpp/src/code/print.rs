@@ -133,7 +133,8 @@ impl<'a> Printer<'a> {
 
     fn structure(&mut self, item: &Struct) {
         let Struct { name, align, size, fields } = item;
-        self.raw(&format!("struct alignas({align}) {name} {{"));
+        let aligned = if *align > 1 { format!("alignas({align}) ") } else { String::new() };
+        self.raw(&format!("struct {aligned}{name} {{"));
         self.level += 1;
         for field in fields {
             self.begin();
@@ -154,7 +155,7 @@ impl<'a> Printer<'a> {
             self.raw(&format!("static_assert(sizeof({name}) == {size}, \"layout\");"));
         }
         for field in fields {
-            if let Field::Member { name: member, offset, .. } = field {
+            if let Field::Member { name: member, offset: Some(offset), .. } = field {
                 self.raw(&format!("static_assert(__builtin_offsetof({name}, {member}) == {offset}, \"layout\");"));
             }
         }

@@ -106,6 +106,11 @@ impl<'w> Body<'w> {
             out.push(Stmt::Assign(Expr::name(name.clone()), value));
             return Ok(());
         }
+        if self.info[handle].ref_count == 0 {
+            // Only what has an effect is defined without a use.
+            out.push(Stmt::Do(value));
+            return Ok(());
+        }
         let name = self.variable(handle);
         out.push(Stmt::Let(self.ty(handle)?, name.clone(), value));
         self.named[handle.index()] = Some(name);

@@ -231,7 +231,7 @@ impl Writer<'_> {
             "static void wg_call(void* const* wg_args) {{\n{unused}    {BODY}({});\n}}\n\
              extern \"C\" void {symbol}(const unsigned* {GROUPS}, void* const* wg_args) {{\n    \
              static const unsigned wg_size[3] = {{{x}u, {y}u, {z}u}};\n    \
-             ::wg_host_run({GROUPS}, wg_size, {waits}, wg_call, wg_args);\n}}",
+             wg_host_run({GROUPS}, wg_size, {waits}, wg_call, wg_args);\n}}",
             args.join(", "),
             symbol = self.symbol,
         );

@@ -1,7 +1,7 @@
 //! Functions other than the entry point.
 
 use naga::proc::NameKey;
-use naga::{Block, Handle, Statement, TypeInner};
+use naga::{Handle, TypeInner};
 
 use super::Writer;
 use super::body::Body;
@@ -34,8 +34,8 @@ impl Writer<'_> {
         let mut stmts = body.locals()?;
         stmts.extend(body.block(&function.body)?);
         let result = function.result.as_ref().map(|result| self.layout.ty(result.ty)).transpose()?;
-        if let Some(ty) = result.as_ref().filter(|_| !returns(&function.body)) {
-            // Only a loop that never ends, or that is bounded, comes by here.
+        if let Some(ty) = result.as_ref().filter(|_| !returns(&stmts)) {
+            // Nothing comes by here but what left a loop that has a bound; compilers want it.
             stmts.push(Stmt::Return(Some(zero(ty))));
         }
         let large = self.large.get(handle.index()).copied().unwrap_or(false);
@@ -45,13 +45,13 @@ impl Writer<'_> {
     }
 }
 
-/// Whether the end of a block is never reached, because all ways through it return.
-fn returns(block: &Block) -> bool {
-    match block.last() {
-        Some(Statement::Return { .. }) => true,
-        Some(Statement::Block(inner)) => returns(inner),
-        Some(Statement::If { accept, reject, .. }) => returns(accept) && returns(reject),
-        Some(Statement::Switch { cases, .. }) => cases.iter().all(|case| case.fall_through || returns(&case.body)),
+/// Whether the end of these statements is never reached, because all ways through them return.
+fn returns(stmts: &[Stmt]) -> bool {
+    match stmts.last() {
+        Some(Stmt::Return(_)) => true,
+        Some(Stmt::Block(inner)) => returns(inner),
+        Some(Stmt::If(_, accept, reject)) => returns(accept) && returns(reject),
+        Some(Stmt::Switch(_, cases)) => cases.iter().all(|case| returns(&case.body)),
         _ => false,
     }
 }

@@ -14,7 +14,7 @@ use crate::refusal::{At, Refusal, Result};
 pub(crate) enum Place {
     /// A variable, a value, or a part of one.
     Whole(Expr),
-    /// A runtime-sized array: a pointer to its first element, and whether padding follows each.
+    /// A runtime-sized array: a pointer to its first element, and whether elements are in slots.
     Open { first: Expr, padded: bool },
 }
 
@@ -90,16 +90,14 @@ impl Body<'_> {
         let member = members.get(index as usize);
         if let Some(open) = member.filter(|member| self.writer.layout.is_runtime_sized(member.ty)) {
             let TypeInner::Array { base: element, .. } = types[open.ty].inner else { return Ok(Place::Whole(value)) };
-            let ty = self.writer.layout.ty(element)?;
-            let padded = ty.is_padded();
-            let of = vec![TemplateArg::Type(ty.in_memory())];
+            let of = vec![TemplateArg::Type(self.writer.layout.ty(element)?)];
             // `*pointer` is the struct; its array lies so many bytes after the pointer.
             let pointer = match value {
                 Expr::Unary("*", pointer) => *pointer,
                 other => Expr::Unary("&", Box::new(other)),
             };
             let first = Expr::Helper("tail", of, vec![pointer, Expr::Literal(format!("{}u", open.offset))]);
-            return Ok(Place::Open { first, padded });
+            return Ok(Place::Open { first, padded: true });
         }
         let handle = self.declared_type(base).ok_or("a struct without a name").at(self.span(base))?;
         Ok(Place::Whole(value.member(self.writer.names.of(NameKey::StructMember(handle, index)))))

@@ -31,7 +31,7 @@ fn main(@builtin(global_invocation_id) blockIdx: vec3<u32>, @builtin(local_invoc
     { let i = const_ * 2u; const_ += i; { let i = 5u; const_ += i; } const_ -= i; }
     var x_1 = 1u; var x = 2u; var x_ = 3u; var x1 = 4u;
     put(&x, x_1 + x_ + x1);
-    let NULL = 3u; let INFINITY = 4u; let e = 5u; let u32_ = 6u; let f32_ = 7u; let slot = 8u; let arr = 9u; let barrier = 10u;
-    if i < arrayLength(&out) { out[i] = const_ + x + wg_shared[31u - char] + threadIdx + NULL + INFINITY + e + u32_ + f32_ + slot + arr + barrier; }
+    let EOF = 3u; let INFINITY = 4u; let e = 5u; let u32_ = 6u; let f32_ = 7u; let slot = 8u; let arr = 9u; let barrier = 10u;
+    if i < arrayLength(&out) { out[i] = const_ + x + wg_shared[31u - char] + threadIdx + EOF + INFINITY + e + u32_ + f32_ + slot + arr + barrier; }
     if i < arrayLength(&out_len) { out_len[i] = i; }
 }
