@@ -1,0 +1,95 @@
+//! What no kernel in C++ can use is refused with its place in the source.
+
+use graphreel::error::KernelProblem;
+use graphreel::kernel::Wgsl;
+use graphreel_cpp::{Dialect, Options, translate};
+
+use crate::rig::{kernel, refusal, translated};
+
+#[test]
+fn what_is_no_buffer_is_refused_where_it_is_declared() {
+    let cases = [
+        ("@group(1) @binding(0) var image: texture_2d<f32>;", "_ = textureLoad(image, vec2(0), 0);"),
+        (
+            "@group(1) @binding(0) var image: texture_storage_2d<r32uint, write>;",
+            "textureStore(image, vec2(0), vec4(1u));",
+        ),
+        (
+            "@group(1) @binding(0) var image: texture_2d<f32>;\n@group(1) @binding(1) var how: sampler;",
+            "_ = textureSampleLevel(image, how, vec2(0.0), 0.0);",
+        ),
+    ];
+    for (before, body) in cases {
+        let (line, column, message) = refusal(&kernel(before, body));
+        assert!(line >= 1 && column >= 1, "{before}: {line}:{column}: {message}");
+        assert!(message.contains("image") || message.contains("how"), "{message}");
+    }
+}
+
+#[test]
+fn what_only_other_stages_have_is_refused() {
+    for body in ["out[0] = u32(dpdx(1.0));", "discard;"] {
+        let (line, _, message) = refusal(&kernel("", body));
+        assert!(line > 1 || message.contains("main"), "{body}: line {line}: {message}");
+    }
+}
+
+#[test]
+fn binding_arrays_ray_queries_and_cooperative_matrices_are_refused() {
+    let texts = [
+        kernel(
+            "@group(1) @binding(0) var<storage> many: binding_array<array<u32>, 4>;",
+            "out[0] = many[id.x % 4u][0];",
+        ),
+        kernel(
+            "enable wgpu_ray_query;\n@group(1) @binding(0) var scene: acceleration_structure;",
+            "var query: ray_query;",
+        ),
+        kernel("enable wgpu_cooperative_matrix;", "var m: coop_mat8x8<f32, A>; _ = m;"),
+    ];
+    for text in texts {
+        let (line, column, message) = refusal(&text);
+        assert!(line >= 1 && column >= 1, "{line}:{column}: {message}");
+        assert!(!message.is_empty());
+    }
+}
+
+#[test]
+fn a_workgroup_larger_than_a_block_is_refused() {
+    for size in ["1025", "32, 33", "16, 16, 5", "1, 1, 65"] {
+        let text = kernel("", "out[id.x] = 1u;").replace("@workgroup_size(64)", &format!("@workgroup_size({size})"));
+        let error = translated(&text, Dialect::Cuda).expect_err("no block is so large");
+        assert!(error.to_string().contains("1024 invocations"), "{error}");
+    }
+}
+
+#[test]
+fn recursion_is_refused_with_the_way_round() {
+    let (line, _, message) = refusal(&kernel(
+        "fn a(x: u32) -> u32 { return b(x); }\nfn b(x: u32) -> u32 { return a(x); }",
+        "out[0] = a(1u);",
+    ));
+    assert!(line <= 2 && message.contains("cyclic"), "{line}: {message}");
+}
+
+#[test]
+fn overrides_without_a_value_are_named() {
+    let text = kernel("override SIZE: u32;", "out[id.x] = SIZE;");
+    let error = translated(&text, Dialect::Hip).expect_err("SIZE has none");
+    assert!(matches!(&error.problem, KernelProblem::MissingOverride { name } if name == "SIZE"), "{error}");
+    let source = Wgsl::new(text.as_str()).constant("SIZE", 7.0).into();
+    let written = translate(&source, &Options::new(Dialect::Hip)).expect("it has one now").source();
+    assert!(written.contains("= 7u;"), "{written}");
+    let source = Wgsl::new(text).constant("SIZE", 7.0).constant("NONE", 1.0).into();
+    let error = translate(&source, &Options::new(Dialect::Hip)).expect_err("there is no NONE");
+    assert!(matches!(&error.problem, KernelProblem::UnknownOverride { name, .. } if name == "NONE"), "{error}");
+}
+
+#[test]
+fn a_text_of_several_entry_points_wants_one() {
+    let two = format!("{}@compute @workgroup_size(1) fn other() {{}}", kernel("", "out[0] = 1u;"));
+    let error = translated(&two, Dialect::Cuda).expect_err("which one?");
+    assert!(matches!(&error.problem, KernelProblem::AmbiguousEntry { found } if found.len() == 2), "{error}");
+    let vertex = "@vertex fn v() -> @builtin(position) vec4<f32> { return vec4(0.0); }";
+    assert!(translated(vertex, Dialect::Cuda).is_err());
+}
