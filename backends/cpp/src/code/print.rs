@@ -343,22 +343,23 @@ impl<'a> Printer<'a> {
         self.end();
         self.level += 1;
         for case in cases {
-            for value in &case.values {
+            for (index, value) in case.values.iter().enumerate() {
                 self.begin();
                 match value {
                     Some(value) => {
                         self.text.push_str("case ");
                         self.expr(value, Tightness::Any);
-                        self.text.push(':');
                     }
-                    None => self.text.push_str("default:"),
+                    None => self.text.push_str("default"),
                 }
+                self.text.push_str(if index + 1 == case.values.len() { ": {" } else { ":" });
                 self.end();
             }
-            self.braced("{", &case.body);
+            self.block(&case.body);
             if !case.falls {
-                self.raw("break;");
+                self.block(&[Stmt::Break]);
             }
+            self.raw("}");
         }
         self.level -= 1;
         self.raw("}");
@@ -475,7 +476,9 @@ impl<'a> Printer<'a> {
 
     fn helper(&mut self, name: &'static str, of: &[TemplateArg], args: &[Expr]) {
         self.uses.insert(name);
-        let _ = write!(self.text, "wg::{name}");
+        // A struct of the kernel has a `put` of its own, which is found by its argument, and not where a scope is named.
+        let scope = if name == "put" { "" } else { "wg::" };
+        let _ = write!(self.text, "{scope}{name}");
         for (index, arg) in of.iter().enumerate() {
             self.text.push_str(if index == 0 { "<" } else { ", " });
             match arg {

@@ -44,10 +44,7 @@ impl Writer<'_> {
         }
         stmts.extend(body.locals()?);
         stmts.extend(body.block(&entry.function.body)?);
-        // A `return` at the very end says nothing.
-        if stmts.last() == Some(&Stmt::Return(None)) {
-            stmts.pop();
-        }
+        trim(&mut stmts);
         let threads: u32 = self.lowered.reflection.workgroup_size.iter().product();
         let params = self.params();
         if self.options.dialect == Dialect::Host {
@@ -236,5 +233,23 @@ impl Writer<'_> {
             symbol = self.symbol,
         );
         vec![Item::Text(text)]
+    }
+}
+
+/// Leave out each `return` after which nothing would come anyway.
+pub(crate) fn trim(stmts: &mut Vec<Stmt>) {
+    while stmts.last() == Some(&Stmt::Return(None)) {
+        stmts.pop();
+        if let Some(Stmt::Line(_)) = stmts.last() {
+            stmts.pop();
+        }
+    }
+    match stmts.last_mut() {
+        Some(Stmt::If(_, accept, reject)) => {
+            trim(accept);
+            trim(reject);
+        }
+        Some(Stmt::Block(inner)) => trim(inner),
+        _ => {}
     }
 }

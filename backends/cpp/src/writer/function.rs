@@ -38,6 +38,9 @@ impl Writer<'_> {
             // Nothing comes by here but what left a loop that has a bound; compilers want it.
             stmts.push(Stmt::Return(Some(zero(ty))));
         }
+        if result.is_none() {
+            super::entry::trim(&mut stmts);
+        }
         let large = self.large.get(handle.index()).copied().unwrap_or(false);
         let prefix = if large { "WG_FUNCTION_LARGE" } else { "WG_FUNCTION" };
         let name = self.names.of(NameKey::Function(handle));

@@ -157,10 +157,18 @@ impl Writer<'_> {
             return None;
         }
         let ty = Type::Named(structure.name.clone());
-        let put = |field: &Field| {
-            let Field::Member { name, .. } = field else { return None };
-            let parts = ["wg_to", "wg_from"].map(|side| Expr::name(side).member(name.clone()));
-            Some(Stmt::Do(Expr::helper("put", parts)))
+        let TypeInner::Struct { members, .. } = &self.module.types[handle].inner else { return None };
+        let fields = structure.fields.iter().filter_map(|field| match field {
+            Field::Member { name, .. } => Some(name),
+            Field::Padding { .. } => None,
+        });
+        let put = |(name, member): (&String, &naga::StructMember)| {
+            let [to, from] = ["wg_to", "wg_from"].map(|side| Expr::name(side).member(name.clone()));
+            if self.layout.has_holes(member.ty) {
+                Stmt::Do(Expr::helper("put", [to, from]))
+            } else {
+                Stmt::Assign(to, from)
+            }
         };
         Some(Item::Function(Function {
             prefix: "WG_FUNCTION".to_owned(),
@@ -170,7 +178,7 @@ impl Writer<'_> {
                 Param { ty: ty.clone(), by: By::Reference, name: "wg_to".to_owned() },
                 Param { ty, by: By::ConstReference, name: "wg_from".to_owned() },
             ],
-            body: structure.fields.iter().filter_map(put).collect(),
+            body: fields.zip(members).map(put).collect(),
         }))
     }
 

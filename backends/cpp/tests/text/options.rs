@@ -46,10 +46,10 @@ fn parameters_are_those_of_the_convention() {
         struct Tail { head: vec4<f32>, rest: array<vec2<u32>> }
         struct P { a: f32, n: u32 }
         var<immediate> p: P;
-        @group(1) @binding(0) var<storage, read_write> tail: Tail;
+        @group(1) @binding(0) var<storage, read_write> last: Tail;
         @group(0) @binding(2) var<uniform> one: vec4<f32>;
         @group(0) @binding(1) var<storage, read_write> unread: array<u32>;
-        @compute @workgroup_size(1) fn main() { tail.rest[p.n].x = u32(p.a + one.x) + arrayLength(&unread); }";
+        @compute @workgroup_size(1) fn main() { last.rest[p.n].x = u32(p.a + one.x) + arrayLength(&unread); }";
     let options = Options { variant: Variant::Indirect, ..Options::new(Dialect::Cuda) };
     let written = translate(&KernelSource::from(wgsl), &options).expect("valid");
     let [scalars, counts] = [AbiParam::Scalars(8), AbiParam::Counts];
@@ -64,7 +64,7 @@ fn parameters_are_those_of_the_convention() {
     ];
     assert_eq!(written.params, params);
     let head = "wgk_main(const P p, const u32* WG_RESTRICT unread, const u32 unread_len, const vec<f32, 4>* WG_RESTRICT one, \
-                Tail* WG_RESTRICT tail, const u32 tail_len, const u32* WG_RESTRICT wg_counts)";
+                Tail* WG_RESTRICT last, const u32 last_len, const u32* WG_RESTRICT wg_counts)";
     assert!(written.source().contains(head), "{}", written.source());
 }
 
