@@ -1,8 +1,8 @@
 //! The C++ that kernels are written in: WGSL's types and functions, in parts. A text has only what a kernel uses, and what that
 //! uses in turn. The parts are split where a line is blank, and told by the names that they declare.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::LazyLock;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{LazyLock, OnceLock};
 
 use crate::dialect::SPELLINGS;
 use crate::{Dialect, FloatMode};
@@ -11,7 +11,7 @@ mod item;
 #[cfg(test)]
 mod tests;
 
-use item::Item;
+use item::{Item, Stands};
 
 /// A file of declarations.
 struct Part {
@@ -76,64 +76,80 @@ pub(crate) static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     names.into_iter().collect()
 });
 
+/// Every item of a dialect and float mode, in the order of the text.
+struct Table {
+    items: Vec<Item>,
+    /// Where each name is declared, and each type's overloads.
+    by_name: HashMap<&'static str, Vec<usize>>,
+}
+
+impl Table {
+    fn new(dialect: Dialect, floats: FloatMode) -> Self {
+        let spelled = SPELLINGS.iter().map(|spelling| Item::macro_of(spelling.head, spelling.body(dialect, floats)));
+        let parts = PARTS.iter().filter(|part| part.dialects.contains(&dialect));
+        let declared =
+            parts.flat_map(|part| item::items(part.text).into_iter().map(|item| Item { of: part.of, ..item }));
+        let items: Vec<Item> = spelled.chain(declared).collect();
+        let mut by_name: HashMap<&'static str, Vec<usize>> = HashMap::new();
+        for (index, item) in items.iter().enumerate() {
+            for name in item.names.iter().chain(&item.of) {
+                by_name.entry(name).or_default().push(index);
+            }
+        }
+        Self { items, by_name }
+    }
+
+    /// The one that is made once for each dialect and float mode.
+    fn of(dialect: Dialect, floats: FloatMode) -> &'static Self {
+        static TABLES: [OnceLock<Table>; 6] = [const { OnceLock::new() }; 6];
+        let fast = usize::from(floats == FloatMode::Fast);
+        TABLES[dialect as usize * 2 + fast].get_or_init(|| Self::new(dialect, floats))
+    }
+
+    /// Which items are needed for these names. An overload is, if its function and the type that it is for both are.
+    fn closure(&self, uses: &[&'static str]) -> Vec<bool> {
+        let mut wanted: HashSet<&'static str> = HashSet::new();
+        let mut chosen = vec![false; self.items.len()];
+        let mut queue: Vec<&'static str> = uses.to_vec();
+        while let Some(name) = queue.pop() {
+            let Some(places) = self.by_name.get(name) else { continue };
+            if !wanted.insert(name) {
+                continue;
+            }
+            for index in places {
+                let item = &self.items[*index];
+                let named = item.names.iter().any(|name| wanted.contains(name));
+                // The type itself is declared in the part of its overloads.
+                let typed = item.of.is_none_or(|of| wanted.contains(of) || item.names.contains(&of));
+                if named && typed && !chosen[*index] {
+                    chosen[*index] = true;
+                    queue.extend(&item.words);
+                }
+            }
+        }
+        chosen
+    }
+}
+
 /// What of the prelude a kernel needs that uses these names: functions, types or macros. Names that it does not define are left
 /// aside.
 pub(crate) fn text(dialect: Dialect, floats: FloatMode, uses: &[&'static str]) -> String {
-    let spellings = SPELLINGS.iter().map(|spelling| {
-        let body = spelling.body(dialect, floats);
-        let line = format!("#define {} {body}", spelling.head);
-        (Item { names: vec![spelling.name()], words: item::words(body), text: "" }, None, line.trim_end().to_owned())
-    });
-    let parts = PARTS.iter().filter(|part| part.dialects.contains(&dialect));
-    let declared = parts.flat_map(|part| {
-        item::items(part.text).into_iter().map(|item| {
-            let text = item.text.to_owned();
-            (item, part.of, text)
-        })
-    });
-    let all: Vec<(Item, Option<&'static str>, String)> = spellings.chain(declared).collect();
-    let chosen = closure(&all, uses);
-    let mut defines = String::new();
-    let mut body = String::new();
-    let mut before = "";
-    for ((item, _, text), _) in all.iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
-        if item.text.is_empty() {
-            defines.extend([text.as_str(), "\n"]);
-            continue;
-        }
-        // Lines that only call a macro stand together.
-        let together = item::is_call(before) && item::is_call(text);
-        body.extend([if together { "" } else { "\n" }, text.as_str(), "\n"]);
-        before = text;
-    }
-    format!("{defines}\nnamespace wg {{\n{body}\n}}  // namespace wg\n")
-}
-
-/// Which items are needed for these names. An overload is, if its function and the type that it is for both are.
-fn closure(all: &[(Item, Option<&'static str>, String)], uses: &[&'static str]) -> Vec<bool> {
-    let mut by_name: HashMap<&'static str, Vec<usize>> = HashMap::new();
-    for (index, (item, of, _)) in all.iter().enumerate() {
-        for name in item.names.iter().chain(of) {
-            by_name.entry(name).or_default().push(index);
-        }
-    }
-    let mut wanted: BTreeSet<&'static str> = BTreeSet::new();
-    let mut chosen = vec![false; all.len()];
-    let mut queue: Vec<&'static str> = uses.to_vec();
-    while let Some(name) = queue.pop() {
-        if !by_name.contains_key(name) || !wanted.insert(name) {
-            continue;
-        }
-        for index in &by_name[name] {
-            let (item, of, _) = &all[*index];
-            let named = item.names.iter().any(|name| wanted.contains(name));
-            // The type itself is declared in the part of its overloads.
-            let typed = of.is_none_or(|of| wanted.contains(of) || item.names.contains(&of));
-            if named && typed && !chosen[*index] {
-                chosen[*index] = true;
-                queue.extend(&item.words);
+    let table = Table::of(dialect, floats);
+    let chosen = table.closure(uses);
+    let (mut macros, mut outside, mut inside) = (String::new(), String::new(), String::new());
+    let mut after_call = false;
+    for (item, _) in table.items.iter().zip(chosen).filter(|(_, chosen)| *chosen) {
+        match item.stands {
+            Stands::Above => macros.extend([&item.text, "\n"]),
+            // What the host's runtime defines is in no namespace.
+            Stands::Outside => outside.extend(["\n", &item.text, "\n"]),
+            Stands::Inside => {
+                // Lines that only call a macro stand together.
+                let is_call = item::is_call(&item.text);
+                inside.extend([if is_call && after_call { "" } else { "\n" }, &item.text, "\n"]);
+                after_call = is_call;
             }
         }
     }
-    chosen
+    format!("{macros}{outside}\nnamespace wg {{\n{inside}\n}}  // namespace wg\n\n")
 }

@@ -1,29 +1,29 @@
 // How subgroups exchange values on the host: the runtime shows each what all that are there have.
 
-template <typename T> WG_FUNCTION T held(const gathered* from, const u32 lane) {
+template <typename T> WG_FUNCTION T held(const wg_host_gathered* from, const u32 lane) {
     T value{};
     WG_COPY(&value, from->values[lane], sizeof(T));
     return value;
 }
 
-WG_FUNCTION bool is_there(const gathered* from, const u32 lane) {
+WG_FUNCTION bool is_there(const wg_host_gathered* from, const u32 lane) {
     return lane < WG_SUBGROUP_SIZE && (from->present[lane / 32] >> lane % 32 & 1u) != 0;
 }
 
 template <u32 X, u32 Y, u32 Z, typename T> WG_FUNCTION T from_lane(const T value, const u32 lane WG_AND_SITE) {
-    const gathered* const from = wg_host_exchange(&value, sizeof(T), site);
+    const wg_host_gathered* const from = wg_host_exchange(&value, sizeof(T), site);
     return is_there(from, lane) ? held<T>(from, lane) : value;
 }
 
 template <u32 X, u32 Y, u32 Z, typename T> WG_FUNCTION T from_first(const T value WG_AND_SITE) {
-    const gathered* const from = wg_host_exchange(&value, sizeof(T), site);
+    const wg_host_gathered* const from = wg_host_exchange(&value, sizeof(T), site);
     u32 lane = 0;
     while (!is_there(from, lane)) ++lane;
     return held<T>(from, lane);
 }
 
 // The values of the lanes below `end` that are there, joined in order onto what comes first.
-template <typename Op, typename T> WG_FUNCTION T joined(const gathered* from, const u32 end, const T neutral) {
+template <typename Op, typename T> WG_FUNCTION T joined(const wg_host_gathered* from, const u32 end, const T neutral) {
     T value = neutral;
     bool any_yet = false;
     for (u32 lane = 0; lane < end; ++lane) {
@@ -58,7 +58,7 @@ template <u32 X, u32 Y, u32 Z> WG_FUNCTION bool subgroup_any(const bool a WG_AND
 }
 
 template <u32 X, u32 Y, u32 Z> WG_FUNCTION vec<u32, 4> subgroup_ballot(const bool a WG_AND_SITE) {
-    const gathered* const from = wg_host_exchange(&a, sizeof(a), site);
+    const wg_host_gathered* const from = wg_host_exchange(&a, sizeof(a), site);
     u32 bits[4] = {};
     for (u32 lane = 0; lane < WG_SUBGROUP_SIZE; ++lane) {
         if (is_there(from, lane) && held<bool>(from, lane)) bits[lane / 32] |= 1u << lane % 32;

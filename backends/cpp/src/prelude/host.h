@@ -5,20 +5,21 @@
 #endif
 
 // Who runs: the runtime sets it before an invocation goes on.
-struct place3 { u32 x, y, z; };
-struct invocation { place3 local, group, groups; };
-extern "C" const invocation* wg_host_invocation;
+struct wg_host_place { unsigned x, y, z; };
+struct wg_host_ids { wg_host_place local, group, groups; };
+extern "C" const wg_host_ids* wg_host_invocation;
 
 // What the invocations of a subgroup brought to an exchange, and which of them came.
-struct gathered { u32 present[4]; alignas(32) unsigned char values[128][32]; };
-extern "C" const gathered* wg_host_exchange(const void* value, u32 bytes, int site);
+struct wg_host_gathered { unsigned present[4]; alignas(32) unsigned char values[128][32]; };
+extern "C" const wg_host_gathered* wg_host_exchange(const void* value, unsigned bytes, int site);
 
 extern "C" void wg_host_barrier(int site);
 
 extern "C" [[noreturn]] void wg_host_fail(const char* what);
 
-using host_body = void (*)(void* const* args);
-extern "C" void wg_host_run(const u32 groups[3], const u32 size[3], bool waits, host_body body, void* const* args);
+// `args` points to the value of each parameter; `waits` tells whether there are barriers or subgroup operations.
+extern "C" void wg_host_run(const unsigned groups[3], const unsigned size[3], bool waits,
+                            void (*body)(void* const* args), void* const* args);
 
 // To the nearest, halves to even.
 WG_FUNCTION u16 half_bits(const f64 a) {

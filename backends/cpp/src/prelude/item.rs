@@ -1,12 +1,36 @@
 //! The declarations of a part: told by blank lines, with the names that each declares and the words that it uses.
 
+use std::borrow::Cow;
+
 /// What is printed whole or not at all.
 pub(super) struct Item {
     /// What it declares.
     pub(super) names: Vec<&'static str>,
     /// Every word in its code.
     pub(super) words: Vec<&'static str>,
-    pub(super) text: &'static str,
+    pub(super) text: Cow<'static, str>,
+    pub(super) stands: Stands,
+    /// The type that it is an overload for.
+    pub(super) of: Option<&'static str>,
+}
+
+/// Where an item is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// First: a macro of the dialect.
+    Above,
+    /// Before the namespace.
+    Outside,
+    /// In the namespace.
+    Inside,
+}
+
+impl Item {
+    /// A macro: its name with parameters, and what it stands for.
+    pub(super) fn macro_of(head: &'static str, body: &'static str) -> Self {
+        let text = format!("#define {head} {body}").trim_end().to_owned();
+        Self { names: vec![word(head)], words: words(body), text: text.into(), stands: Stands::Above, of: None }
+    }
 }
 
 /// The items of a part. Its first paragraph is a comment on the file.
@@ -27,7 +51,8 @@ fn item(text: &'static str) -> Item {
     let mut names: Vec<&'static str> = text.lines().filter_map(declared).collect();
     names.dedup();
     let words = text.lines().flat_map(|line| words(line.split("//").next().unwrap_or(line))).collect();
-    Item { names, words, text }
+    let stands = if text.contains("extern \"C\"") { Stands::Outside } else { Stands::Inside };
+    Item { names, words, text: text.into(), stands, of: None }
 }
 
 /// Whether the text begins with a call of one of the prelude's macros, as declarations for many types do.

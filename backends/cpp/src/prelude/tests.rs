@@ -16,3 +16,11 @@ fn every_name_is_known_by_whom_it_must_not_meet() {
     }
     assert!(NAMES.is_sorted());
 }
+
+#[test]
+fn dump() {
+    let Ok(folder) = std::env::var("DUMP") else { return };
+    for (name, dialect) in [("cuda", Dialect::Cuda), ("hip", Dialect::Hip), ("host", Dialect::Host)] {
+        std::fs::write(format!("{folder}/{name}.h"), text(dialect, FloatMode::Strict, &NAMES)).unwrap();
+    }
+}

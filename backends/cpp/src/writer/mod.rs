@@ -173,7 +173,7 @@ impl Writer<'_> {
         Some(Item::Function(Function {
             prefix: "WG_FUNCTION".to_owned(),
             result: None,
-            name: "put".to_owned(),
+            name: "put_members".to_owned(),
             params: vec![
                 Param { ty: ty.clone(), by: By::Reference, name: "wg_to".to_owned() },
                 Param { ty, by: By::ConstReference, name: "wg_from".to_owned() },
