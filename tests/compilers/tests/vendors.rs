@@ -1,8 +1,6 @@
 //! The vendors' compilers on sources by hand: what is right becomes code for the device, what is wrong a message with its
 //! place, and what would end hipRTC's process does not end the test.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
-
 use graphreel_compilers::hiprtc::{Hiprtc, Source};
 use graphreel_compilers::nvrtc::Nvrtc;
 use graphreel_compilers::present;
