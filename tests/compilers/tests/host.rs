@@ -111,7 +111,8 @@ fn a_failure_names_its_kernel_and_line_and_spares_the_other_jobs() {
         );
         assert_eq!(failure.place.as_deref().unwrap_or_default(), place, "{failure}");
         assert!(failure.report.contains(text), "{failure}");
-        assert!(failure.kept.join("kernels.cpp").exists(), "the source is kept");
+        let kept = ["kernels.cpp", "kernels", "jobs"].map(|name| failure.kept.join(name).exists());
+        assert_eq!(kept, [true; 3], "what it takes to run it again is kept");
     }
     let trapped = program.run(&[job(5, 1)], 20).unwrap().pop().unwrap().unwrap_err();
     assert!(matches!(trapped.cause, Cause::Crash | Cause::Sanitizer), "{trapped}");

@@ -55,7 +55,8 @@ pub struct Failure {
     pub place: Option<String>,
     /// What the process wrote.
     pub report: String,
-    /// The folder with the generated source and the program, which is kept.
+    /// The folder with the generated source, the program and the jobs, which is kept. `kernels FOLDER JOB SECONDS` in it runs
+    /// them again from one on.
     pub kept: PathBuf,
 }
 
@@ -114,7 +115,10 @@ impl Program {
                     let split = job.split(&bytes);
                     Ok(split.ok_or_else(|| std::io::Error::other("the child left fewer bytes than it was given"))?)
                 }
-                Err(ended) => Err(self.failure(index, job, ended)),
+                Err(ended) => {
+                    std::fs::copy(runs.path().join("jobs"), self.folder.path().join("jobs"))?;
+                    Err(self.failure(index, job, ended))
+                }
             });
         }
         Ok(results)
