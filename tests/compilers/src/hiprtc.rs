@@ -140,6 +140,8 @@ impl Hiprtc {
             command.arg(&self.library).arg(folder.path()).arg(from.to_string());
             // A result of an earlier run would show nothing.
             command.env("AMD_COMGR_CACHE", "0");
+            // Its own temporary files go with the job, also where it dies.
+            command.env("TMPDIR", folder.path());
             child::run(&mut command, folder.path(), DEADLINE)
         })?;
         let mut compiled = ended.into_iter().zip(&asked).enumerate().map(|(job, (ended, source))| match ended {
