@@ -4,6 +4,7 @@
 mod job;
 mod program;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -210,9 +211,11 @@ fn table(kernels: &[Kernel]) -> String {
     text + &format!("extern \"C\" const unsigned graphreel_kernel_count = {};\n", kernels.len())
 }
 
-/// The kernels whose symbol or name a log has, else all of them.
+/// The kernels whose symbol, or file of this name, a log has, else all of them.
 fn blamed(kernels: &[Kernel], log: &str) -> String {
-    let named = |kernel: &&Kernel| log.contains(&kernel.symbol) || log.contains(&format!("{}:", kernel.name));
+    let words: HashSet<&str> = log.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let named =
+        |kernel: &&Kernel| words.contains(kernel.symbol.as_str()) || log.contains(&format!("{}.wgsl:", kernel.name));
     let found: Vec<&str> = kernels.iter().filter(named).map(|kernel| kernel.name.as_str()).collect();
     if found.is_empty() {
         kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(", ")

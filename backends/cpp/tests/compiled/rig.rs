@@ -2,7 +2,7 @@
 
 use graphreel::kernel::{KernelSource, Variant};
 use graphreel_compilers::host::{Host, Job, Kernel, Program, Unit};
-use graphreel_cpp::{Dialect, FloatMode, Options, Translation, join, translate};
+use graphreel_cpp::{Dialect, FloatMode, HOST_RUNTIME, Options, Translation, join, translate};
 
 /// Kernels of one text: more compile no faster, and a failure names fewer.
 pub(crate) const KERNELS_PER_UNIT: usize = 50;
@@ -74,7 +74,7 @@ pub(crate) fn programs(host: &Host, subjects: &[Subject], form: Form) -> Vec<Pro
         .map(|(subjects, texts)| Unit {
             source: join(&texts),
             kernels: subjects.iter().zip(&texts).map(kernel).collect(),
-            runtime: "",
+            runtime: HOST_RUNTIME,
         })
         .collect();
     let compiled = host.compile_all(&units);
