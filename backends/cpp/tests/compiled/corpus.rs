@@ -1,6 +1,8 @@
 //! Every kernel that compilers are given: one list of names and sources, which all dialects take.
 
-use graphreel::kernel::Wgsl;
+use std::path::Path;
+
+use graphreel::kernel::{Wgsl, inspect};
 use graphreel::shaders;
 use graphreel_cts::{List, Plan, PlanError, folder, load};
 
@@ -10,6 +12,22 @@ use crate::rig::{Subject, thorough};
 pub(crate) fn shaders() -> Vec<Subject> {
     let entries = shaders::ALL.iter().flat_map(|shader| shader.entries.iter().map(move |entry| (shader, *entry)));
     entries.map(|(shader, entry)| Subject { name: shader.name.into(), source: shader.entry(entry).into() }).collect()
+}
+
+/// Every entry point of the files in `tests/constructs`.
+pub(crate) fn constructs() -> Vec<Subject> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/constructs");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut subjects = Vec::new();
+    for path in paths {
+        let (text, name) = (std::fs::read_to_string(&path).unwrap(), path.file_stem().unwrap().to_str().unwrap());
+        let entries = inspect(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let source = |entry: &str| Wgsl::new(text.as_str()).entry(entry).into();
+        subjects.extend(entries.iter().map(|entry| Subject { name: name.into(), source: source(&entry.name) }));
+    }
+    assert!(!subjects.is_empty(), "tests/constructs has kernels");
+    subjects
 }
 
 /// One list of an expectation file at one width.
@@ -54,9 +72,9 @@ pub(crate) fn lists() -> Option<Vec<Listed>> {
     Some(found)
 }
 
-/// All of them. Tables of constructs join here.
+/// All of them.
 pub(crate) fn all() -> Vec<Subject> {
     // What no device compiles is no matter of these compilers.
     let lists = lists().unwrap_or_default().into_iter().filter(|listed| listed.plan.gap.is_none());
-    shaders().into_iter().chain(lists.map(|listed| listed.subject())).collect()
+    shaders().into_iter().chain(constructs()).chain(lists.map(|listed| listed.subject())).collect()
 }
