@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod constructs_host;
 mod corpus;
 mod cts_host;
+mod interpreter;
 mod rig;
 mod shaders_host;
 mod vendor_compilers;

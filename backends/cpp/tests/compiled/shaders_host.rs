@@ -4,23 +4,12 @@
 use std::collections::BTreeSet;
 
 use graphreel::kernel::{KernelSource, Variant};
-use graphreel::sync::atomic::Ordering;
 use graphreel_compilers::host::{Host, Job};
 use graphreel_compilers::present;
-use graphreel_sim::interp::{Dispatch, Program, ProgramOptions, View};
-use graphreel_sim::memory::Memory;
 
 use crate::corpus;
+use crate::interpreter::{Close, Launch};
 use crate::rig::{Form, programs, run};
-
-/// How far a float may be from the interpreter's.
-#[derive(Clone, Copy)]
-enum Close {
-    /// The same bits: moves, integers, and floats whose every step both sides round exactly and in the same order.
-    Bits,
-    /// `|got - want| <= absolute + relative * |want|`.
-    Within { relative: f32, absolute: f32 },
-}
 
 /// `exp`, `tanh` and `inverseSqrt` are each library's own, a few units in the last place (6e-8) apart; the kernels that use
 /// them scale that by what they multiply it with, which for the inputs here is below a hundred.
@@ -30,9 +19,7 @@ const LIBRARY: Close = Close::Within { relative: 1e-5, absolute: 1e-5 };
 struct Case {
     entry: &'static str,
     close: Close,
-    groups: [u32; 2],
-    scalars: Vec<u32>,
-    buffers: Vec<Vec<u32>>,
+    launch: Launch,
 }
 
 fn floats(n: usize, seed: u64) -> Vec<u32> {
@@ -50,8 +37,9 @@ fn blank(n: usize) -> Vec<u32> {
     vec![0x7fc1_2345; n]
 }
 
-fn case(entry: &'static str, groups: [u32; 2], scalars: &[u32], buffers: Vec<Vec<u32>>) -> Case {
-    Case { entry, close: Close::Bits, groups, scalars: scalars.to_vec(), buffers }
+fn case(entry: &'static str, [x, y]: [u32; 2], scalars: &[u32], buffers: Vec<Vec<u32>>) -> Case {
+    let launch = Launch { groups: [x, y, 1], scalars: scalars.to_vec(), buffers };
+    Case { entry, close: Close::Bits, launch }
 }
 
 /// Kernels over vectors of `n` elements.
@@ -117,56 +105,12 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-fn bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// The buffers after the interpreter's run.
-fn interpreted(source: &KernelSource, case: &Case) -> Vec<Vec<u32>> {
-    let program = Program::new(source, ProgramOptions { subgroup_size: 32 }).unwrap();
-    let memory = |words: &Vec<u32>| {
-        let memory = Memory::new(words.len() as u64 * 4, 0);
-        memory.words().iter().zip(words).for_each(|(to, word)| to.store(*word, Ordering::Relaxed));
-        memory
-    };
-    let memories: Vec<Memory> = case.buffers.iter().map(memory).collect();
-    let view = |memory| View { memory, start: 0, bytes: memory.words().len() as u64 * 4 };
-    let buffers: Vec<View<'_>> = memories.iter().map(view).collect();
-    let [x, y] = case.groups;
-    let dispatch = Dispatch {
-        groups: [x, y, 1],
-        scalars: &bytes(&case.scalars),
-        buffers: &buffers,
-        steps_max: 1 << 32,
-        sanitize: false,
-        epoch: None,
-        threads: 1,
-    };
-    program.run(&dispatch).unwrap();
-    let words = |memory: &Memory| memory.words().iter().map(|word| word.load(Ordering::Relaxed)).collect();
-    memories.iter().map(words).collect()
-}
-
-/// The first word that is too far off, if any.
-fn wrong(close: Close, got: &[u8], want: &[u32]) -> Option<String> {
-    let got = got.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
-    let near = |got: u32, want: u32| match close {
-        Close::Bits => got == want,
-        Close::Within { relative, absolute } => {
-            let (got, want) = (f32::from_bits(got), f32::from_bits(want));
-            (got - want).abs() <= absolute + relative * want.abs()
-        }
-    };
-    let (index, (got, want)) = got.zip(want).enumerate().find(|(_, (got, want))| !near(*got, **want))?;
-    Some(format!("word {index} is {got:#x} ({}) and not {want:#x} ({})", f32::from_bits(got), f32::from_bits(*want)))
-}
-
 /// In the indirect variant more workgroups are launched than counted.
 fn job(kernel: usize, case: &Case, variant: Variant) -> Job {
-    let [x, y] = case.groups;
-    let groups = if variant == Variant::Direct { [x, y, 1] } else { [x + 1, y + 1, 1] };
-    let buffers = case.buffers.iter().map(|words| bytes(words)).collect();
-    Job { kernel, groups, scalars: bytes(&case.scalars), buffers, counts: [x, y, 1] }
+    let job = case.launch.job(kernel);
+    let [x, y, z] = job.groups;
+    let groups = if variant == Variant::Direct { job.groups } else { [x + 1, y + 1, z] };
+    Job { groups, ..job }
 }
 
 fn compare(test: &str, variant: Variant) {
@@ -182,16 +126,9 @@ fn compare(test: &str, variant: Variant) {
     let results = run(&mut programs(&host, &subjects, Form::host(variant)), &jobs);
     let mut failed = Vec::new();
     for (case, result) in cases.iter().zip(results) {
-        let what = format!("`{}` with {:?} workgroups over {} words", case.entry, case.groups, case.buffers[0].len());
-        let want = interpreted(&subjects[number(case)].source, case);
-        match result {
-            Ok(got) => {
-                let parts = got.iter().zip(&want).enumerate();
-                let parts = parts.filter_map(|(part, (got, want))| Some((part, wrong(case.close, got, want)?)));
-                failed.extend(parts.map(|(part, wrong)| format!("{what}: buffer {part}: {wrong}")));
-            }
-            Err(why) => failed.push(format!("{what}: {why}")),
-        }
+        let Launch { groups, buffers, .. } = &case.launch;
+        let what = format!("`{}` with {groups:?} workgroups over {} words", case.entry, buffers[0].len());
+        failed.extend(case.launch.wrong(&what, case.close, &subjects[number(case)].source, result));
     }
     assert!(failed.is_empty(), "{} of {} launches fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
 }
