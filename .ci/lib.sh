@@ -79,3 +79,26 @@ prepare() {
         install_packages "No Vulkan device was found, so the software one is used" libvulkan1 mesa-vulkan-drivers
     fi
 }
+
+# Where compilers that the tests need are kept: beside what cargo builds, so that `cargo clean` takes them along.
+vendor_folder() {
+    local folder=${CARGO_TARGET_DIR:-target}/vendor
+    mkdir -p "$folder"
+    (cd "$folder" && pwd)
+}
+
+# What compiles generated C++: g++, and the vendors' compilers, which need no GPU. Sets the variables by which tests find
+# them. Where one cannot be had it says so, and tests skip it unless GRAPHREEL_REQUIRE names it.
+compilers() {
+    local found
+    command -v g++ >/dev/null || install_packages "No g++ was found" g++
+    if [ -z "${GRAPHREEL_NVRTC:-}" ] && found=$(.ci/nvrtc); then
+        export GRAPHREEL_NVRTC=$found
+    fi
+    if [ -z "${GRAPHREEL_HIPRTC:-}" ] && found=$(.ci/hiprtc); then
+        export GRAPHREEL_HIPRTC=$found
+    fi
+}
+
+# The version of hipRTC that the sources last passed on, which the tests know.
+hiprtc_passed_on() { sed -n 's/^pub const PASSED_ON: &str = "\(.*\)";$/\1/p' tests/compilers/src/hiprtc.rs; }

@@ -60,3 +60,9 @@ fn the_kit_names_no_backend() {
     assert_eq!(ours("graphreel-testkit"), ["graphreel"]);
     assert_eq!(ours("graphreel-cts"), ["graphreel", "graphreel-testkit"]);
 }
+
+#[test]
+fn the_writer_and_what_compiles_its_text_know_only_the_core() {
+    assert_eq!(ours("graphreel-cpp"), ["graphreel"]);
+    assert_eq!(ours("graphreel-compilers"), ["graphreel"]);
+}

@@ -476,9 +476,7 @@ impl<'a> Printer<'a> {
 
     fn helper(&mut self, name: &'static str, of: &[TemplateArg], args: &[Expr]) {
         self.uses.insert(name);
-        // A struct of the kernel has a `put` of its own, which is found by its argument, and not where a scope is named.
-        let scope = if name == "put" { "" } else { "wg::" };
-        let _ = write!(self.text, "{scope}{name}");
+        let _ = write!(self.text, "wg::{name}");
         for (index, arg) in of.iter().enumerate() {
             self.text.push_str(if index == 0 { "<" } else { ", " });
             match arg {

@@ -21,7 +21,7 @@ use graphreel::kernel::{Lines, Lowered};
 use naga::valid::ModuleInfo;
 use naga::{Constant, Expression, Handle, Module, TypeInner};
 
-use crate::code::{Expr, Item};
+use crate::code::{Expr, Item, Stmt};
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::options::Removed;
@@ -150,35 +150,38 @@ impl Writer<'_> {
         Ok(items)
     }
 
+    /// A store that leaves padding as it is. A struct's own function is in the kernel's namespace, and hides the prelude's there.
+    pub(crate) fn put(&self, handle: Handle<naga::Type>, place: Expr, value: Expr) -> Stmt {
+        let own = matches!(self.module.types[handle].inner, TypeInner::Struct { .. }) && self.layout.has_holes(handle);
+        let parts = [place, value];
+        Stmt::Do(if own { Expr::Call("put".to_owned(), parts.into()) } else { Expr::helper("put", parts) })
+    }
+
     /// How a struct with padding is stored: member by member, so that the padding keeps its bytes.
     fn put_of(&self, handle: Handle<naga::Type>, structure: &crate::code::Struct) -> Option<Item> {
-        use crate::code::{By, Field, Function, Param, Stmt, Type};
+        use crate::code::{By, Field, Function, Param, Type};
+        let TypeInner::Struct { members, .. } = &self.module.types[handle].inner else { return None };
         if structure.size.is_none() || !self.layout.has_holes(handle) {
             return None;
         }
         let ty = Type::Named(structure.name.clone());
-        let TypeInner::Struct { members, .. } = &self.module.types[handle].inner else { return None };
-        let fields = structure.fields.iter().filter_map(|field| match field {
+        let names = structure.fields.iter().filter_map(|field| match field {
             Field::Member { name, .. } => Some(name),
             Field::Padding { .. } => None,
         });
         let put = |(name, member): (&String, &naga::StructMember)| {
             let [to, from] = ["wg_to", "wg_from"].map(|side| Expr::name(side).member(name.clone()));
-            if self.layout.has_holes(member.ty) {
-                Stmt::Do(Expr::helper("put", [to, from]))
-            } else {
-                Stmt::Assign(to, from)
-            }
+            self.put(member.ty, to, from)
         };
         Some(Item::Function(Function {
             prefix: "WG_FUNCTION".to_owned(),
             result: None,
-            name: "put_members".to_owned(),
+            name: "put".to_owned(),
             params: vec![
                 Param { ty: ty.clone(), by: By::Reference, name: "wg_to".to_owned() },
                 Param { ty, by: By::ConstReference, name: "wg_from".to_owned() },
             ],
-            body: fields.zip(members).map(put).collect(),
+            body: names.zip(members).map(put).collect(),
         }))
     }
 

@@ -248,14 +248,16 @@ impl Body<'_> {
         let (place, value) = (self.whole(pointer)?, self.value(value)?);
         let (space, volatile) = self.space_of(pointer);
         let shared = matches!(space, Space::Storage | Space::Workgroup);
-        let holes = self.declared_type(pointer).is_some_and(|ty| self.writer.layout.has_holes(ty));
+        let padded = self.declared_type(pointer).filter(|ty| self.writer.layout.has_holes(*ty));
         Ok(match self.inner(pointer) {
             TypeInner::Atomic(_) => Stmt::Do(Expr::helper("atomic_store", [place, value])),
             TypeInner::Scalar(_) | TypeInner::Vector { .. } | TypeInner::ValuePointer { .. } if volatile => {
                 Stmt::Do(Expr::helper("volatile_store", [place, value]))
             }
-            _ if shared && holes => Stmt::Do(Expr::helper("put", [place, value])),
-            _ => Stmt::Assign(place, value),
+            _ => match padded.filter(|_| shared) {
+                Some(ty) => self.writer.put(ty, place, value),
+                None => Stmt::Assign(place, value),
+            },
         })
     }
 

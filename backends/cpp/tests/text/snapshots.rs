@@ -116,9 +116,9 @@ fn structs_keep_their_layout_and_their_padding() {
             static_assert(__builtin_offsetof(Particle, speed) == 16, "layout");
             static_assert(__builtin_offsetof(Particle, mass) == 28, "layout");
             WG_FUNCTION void put(Particle& wg_to, const Particle& wg_from) {
-                wg_to.place = wg_from.place;
-                wg_to.speed = wg_from.speed;
-                wg_to.mass = wg_from.mass;
+                wg::put(wg_to.place, wg_from.place);
+                wg::put(wg_to.speed, wg_from.speed);
+                wg::put(wg_to.mass, wg_from.mass);
             }
             struct alignas(16) Scene {
                 u32 count;
