@@ -68,6 +68,13 @@ pub(crate) const SPELLINGS: &[Spelling] = &[
     row("WG_MEMBER", "__device__ __forceinline__", "__device__ inline __attribute__((always_inline))", "inline"),
     row("WG_KERNEL(threads)", "__global__ __launch_bounds__(threads)", "__global__ __launch_bounds__(threads)", ""),
     Spelling::alike("WG_RESTRICT", "__restrict__"),
+    // NVRTC has the builtin from 13.1 on, and its front end's own word in every version.
+    row(
+        "WG_OFFSET(type, member)",
+        "__INTADDR__(&((type*)0)->member)",
+        "__builtin_offsetof(type, member)",
+        "__builtin_offsetof(type, member)",
+    ),
     // On the host it keeps what the last workgroup left, so that a kernel which does not fill it shows.
     row("WG_SHARED", "__shared__", "__shared__", "static"),
     row(

@@ -156,7 +156,8 @@ impl<'a> Printer<'a> {
         }
         for field in fields {
             if let Field::Member { name: member, offset: Some(offset), .. } = field {
-                self.raw(&format!("static_assert(__builtin_offsetof({name}, {member}) == {offset}, \"layout\");"));
+                self.uses("WG_OFFSET");
+                self.raw(&format!("static_assert(WG_OFFSET({name}, {member}) == {offset}, \"layout\");"));
             }
         }
     }

@@ -112,9 +112,9 @@ fn structs_keep_their_layout_and_their_padding() {
                 f32 mass;
             };
             static_assert(sizeof(Particle) == 32, "layout");
-            static_assert(__builtin_offsetof(Particle, place) == 0, "layout");
-            static_assert(__builtin_offsetof(Particle, speed) == 16, "layout");
-            static_assert(__builtin_offsetof(Particle, mass) == 28, "layout");
+            static_assert(WG_OFFSET(Particle, place) == 0, "layout");
+            static_assert(WG_OFFSET(Particle, speed) == 16, "layout");
+            static_assert(WG_OFFSET(Particle, mass) == 28, "layout");
             WG_FUNCTION void put(Particle& wg_to, const Particle& wg_from) {
                 wg::put(wg_to.place, wg_from.place);
                 wg::put(wg_to.speed, wg_from.speed);
@@ -124,7 +124,7 @@ fn structs_keep_their_layout_and_their_padding() {
                 u32 count;
                 unsigned char wg_pad0[12];
             };
-            static_assert(__builtin_offsetof(Scene, count) == 0, "layout");
+            static_assert(WG_OFFSET(Scene, count) == 0, "layout");
             WG_FUNCTION Particle moved(const Particle p, const f32 by) {
                 return Particle{wg::add(p.place, wg::mul(p.speed, by)), {}, p.speed, p.mass};
             }
