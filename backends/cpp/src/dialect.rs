@@ -105,6 +105,10 @@ pub(crate) const SPELLINGS: &[Spelling] = &[
     // Functions of floats.
     row("WG_F32(name)", "::name##f", "::name##f", "__builtin_##name##f"),
     row("WG_F64(name)", "::name", "::name", "__builtin_##name"),
+    row("WG_MIN32(a, b)", "::fminf(a, b)", "::fminf(a, b)", "lesser(a, b)"),
+    row("WG_MIN64(a, b)", "::fmin(a, b)", "::fmin(a, b)", "lesser(a, b)"),
+    row("WG_MAX32(a, b)", "::fmaxf(a, b)", "::fmaxf(a, b)", "greater(a, b)"),
+    row("WG_MAX64(a, b)", "::fmax(a, b)", "::fmax(a, b)", "greater(a, b)"),
     Spelling::alike("WG_COS(a)", "WG_F32(cos)(a)").fast("__cosf(a)", "__cosf(a)"),
     Spelling::alike("WG_SIN(a)", "WG_F32(sin)(a)").fast("__sinf(a)", "__sinf(a)"),
     Spelling::alike("WG_TAN(a)", "WG_F32(tan)(a)"),

@@ -82,14 +82,14 @@ template <typename T> WG_FUNCTION T abs(const T a) {
 
 // Of a number and a NaN it is the number.
 template <typename T> WG_FUNCTION T min(const T a, const T b) {
-    if constexpr (is_same<T, f32>) return WG_F32(fmin)(a, b);
-    else if constexpr (is_same<T, f64>) return WG_F64(fmin)(a, b);
+    if constexpr (is_same<T, f32>) return WG_MIN32(a, b);
+    else if constexpr (is_same<T, f64>) return WG_MIN64(a, b);
     else return b < a ? b : a;
 }
 
 template <typename T> WG_FUNCTION T max(const T a, const T b) {
-    if constexpr (is_same<T, f32>) return WG_F32(fmax)(a, b);
-    else if constexpr (is_same<T, f64>) return WG_F64(fmax)(a, b);
+    if constexpr (is_same<T, f32>) return WG_MAX32(a, b);
+    else if constexpr (is_same<T, f64>) return WG_MAX64(a, b);
     else return a < b ? b : a;
 }
 

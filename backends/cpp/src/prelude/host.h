@@ -38,7 +38,7 @@ WG_FUNCTION u16 half_bits(const f32 a) { return half_bits(f64(a)); }
 WG_FUNCTION f32 half_value(const u16 bits) {
     const u32 minus = (bits & 0x8000u) << 16;
     const u32 size = bits & 0x7fffu;
-    if (size >= 0x7c00u) return reread<f32>(minus | 0x7f800000u | size << 13);
+    if (size >= 0x7c00u) return reread<f32>(minus | 0x7f800000u | size << 13 | (size > 0x7c00u ? 1u << 22 : 0u));
     if (size < 0x400u) return reread<f32>(minus | reread<u32>(f32(size) * 5.9604644775390625e-8f));
     return reread<f32>(minus | ((size << 13) + (112u << 23)));
 }
@@ -62,3 +62,8 @@ WG_FUNCTION u32 reversed(const u32 a) {
     x = (x & 0x33333333u) << 2 | (x >> 2 & 0x33333333u);
     return (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
 }
+
+// Of a number and a NaN the number, whatever NaN it is: those of libm tell signalling ones apart.
+template <typename T> WG_FUNCTION T lesser(const T a, const T b) { return a < b || b != b ? a : b; }
+
+template <typename T> WG_FUNCTION T greater(const T a, const T b) { return a > b || b != b ? a : b; }

@@ -2,6 +2,11 @@
 
 use super::*;
 
+mod conversions;
+mod halves;
+mod integers;
+mod program;
+
 #[test]
 fn a_text_has_what_is_used_and_no_more() {
     let text = text(Dialect::Cuda, FloatMode::Strict, &["index", "f32"]);
@@ -15,12 +20,4 @@ fn every_name_is_known_by_whom_it_must_not_meet() {
         assert!(NAMES.contains(&name), "{name}");
     }
     assert!(NAMES.is_sorted());
-}
-
-#[test]
-fn dump() {
-    let Ok(folder) = std::env::var("DUMP") else { return };
-    for (name, dialect) in [("cuda", Dialect::Cuda), ("hip", Dialect::Hip), ("host", Dialect::Host)] {
-        std::fs::write(format!("{folder}/{name}.h"), text(dialect, FloatMode::Strict, &NAMES)).unwrap();
-    }
 }
