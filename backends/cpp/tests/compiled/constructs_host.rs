@@ -95,7 +95,7 @@ fn content(binding: &BindingInfo, size: Size, random: &mut fastrand::Rng) -> Vec
         "ints" => (0..words).map(|_| random.u32(..)).collect(),
         name if name.starts_with("floats") => {
             let mut float = |index: usize| {
-                let edge = FLOATS.get(index / 2).filter(|_| index % 2 == 0);
+                let edge = FLOATS.get(index / 2).filter(|_| index.is_multiple_of(2));
                 edge.copied().unwrap_or_else(|| random.f32() * 20.0 - 10.0).to_bits()
             };
             (0..words).map(&mut float).collect()
