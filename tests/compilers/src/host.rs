@@ -56,6 +56,8 @@ const COMPILE_MAX: Duration = Duration::from_secs(600);
 #[derive(Clone, Debug)]
 pub struct Host {
     version: String,
+    /// `WG_SUBGROUP_SIZE`, where it is set.
+    subgroup_size: Option<u32>,
 }
 
 /// A kernel of a program.
@@ -116,7 +118,21 @@ impl Host {
         if !output.status.success() || version.contains("clang") {
             return Err(absent(format!("g++ is not GCC's here: `{version}`; install GCC")));
         }
-        Ok(Self { version })
+        Ok(Self { version, subgroup_size: None })
+    }
+
+    /// The same, with subgroups of `size` invocations: units and their runtime are compiled with `WG_SUBGROUP_SIZE`.
+    #[must_use]
+    pub fn with_subgroups(mut self, size: u32) -> Self {
+        self.subgroup_size = Some(size);
+        self
+    }
+
+    /// What every file of this host is compiled with.
+    fn options(&self) -> Vec<String> {
+        let mut options: Vec<String> = OPTIONS.iter().map(|option| (*option).to_owned()).collect();
+        options.extend(self.subgroup_size.map(|size| format!("-DWG_SUBGROUP_SIZE={size}")));
+        options
     }
 
     /// The first line of what g++ says of itself.
@@ -136,7 +152,7 @@ impl Host {
         let source = folder.path().join("kernels.cpp");
         std::fs::write(&source, format!("{}{}", unit.source, table(&unit.kernels)))?;
         let mut command = Command::new("g++");
-        command.args(OPTIONS).args(WARNINGS).args(WARNINGS_ALLOWED);
+        command.args(self.options()).args(WARNINGS).args(WARNINGS_ALLOWED);
         command.arg(&source).args([&main, &runtime]).arg("-o").arg(folder.path().join("kernels"));
         let ended = {
             let _place = place::take()?;
@@ -177,7 +193,7 @@ impl Host {
 
     /// The object file of a source that does not change: made by whoever needs it first, and kept for all.
     fn object(&self, source: &str, what: &str) -> Result<PathBuf, CompileError> {
-        let name = format!("{what}-{:016x}", place::hash(&[source, &self.version, &OPTIONS.join(" ")]));
+        let name = format!("{what}-{:016x}", place::hash(&[source, &self.version, &self.options().join(" ")]));
         let _lock = place::lock(&format!("{name}.lock"))?;
         let folder = place::kept()?;
         let (object, input) = (folder.join(format!("{name}.o")), folder.join(format!("{name}.cpp")));
@@ -188,7 +204,7 @@ impl Host {
         let log = tempfile::tempdir()?;
         let part = folder.join(format!("{name}.part"));
         let mut command = Command::new("g++");
-        command.args(OPTIONS).args(WARNINGS).arg("-c").arg(&input).arg("-o").arg(&part);
+        command.args(self.options()).args(WARNINGS).arg("-c").arg(&input).arg("-o").arg(&part);
         let ended = child::run(&mut command, log.path(), COMPILE_MAX)?;
         if !ended.succeeded() {
             return Err(CompileError::Refused { kernels: format!("the {what}"), kept: input, log: described(&ended) });

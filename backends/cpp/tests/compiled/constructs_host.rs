@@ -95,7 +95,7 @@ fn content(binding: &BindingInfo, size: Size, random: &mut fastrand::Rng) -> Vec
         "ints" => (0..words).map(|_| random.u32(..)).collect(),
         name if name.starts_with("floats") => {
             let mut float = |index: usize| {
-                let edge = FLOATS.get(index / 2).filter(|_| index % 2 == 0);
+                let edge = FLOATS.get(index / 2).filter(|_| index.is_multiple_of(2));
                 edge.copied().unwrap_or_else(|| random.f32() * 20.0 - 10.0).to_bits()
             };
             (0..words).map(&mut float).collect()
@@ -120,21 +120,36 @@ fn close(subject: &Subject) -> Close {
     })
 }
 
-#[test]
-fn every_construct_does_what_the_interpreter_does() {
-    let Some(host) = present("every_construct_does_what_the_interpreter_does", Host::find()) else { return };
-    let subjects = corpus::constructs();
+fn compare(test: &str, subgroup_size: u32, subjects: &[Subject]) {
+    let Some(host) = present(test, Host::find()) else { return };
+    let host = host.with_subgroups(subgroup_size);
     let reflections: Vec<Reflection> = subjects.iter().map(|subject| reflect(&subject.source).unwrap()).collect();
     let launches: Vec<(usize, Size, Launch)> = (0..subjects.len())
         .flat_map(|number| SIZES.map(|size| (number, size, launch(&reflections[number], size))))
         .collect();
     let jobs: Vec<Job> = launches.iter().map(|(number, _, launch)| launch.job(*number)).collect();
-    let results = run(&mut programs(&host, &subjects, Form::host(Variant::Direct)), &jobs);
+    let results = run(&mut programs(&host, subjects, Form::host(Variant::Direct)), &jobs);
     let mut failed = Vec::new();
     for ((number, size, launch), result) in launches.iter().zip(results) {
         let subject = &subjects[*number];
         let what = format!("{} `{}` with {:?}", subject.name, reflections[*number].entry, size);
-        failed.extend(launch.wrong(&what, close(subject), &subject.source, result));
+        failed.extend(launch.wrong(&what, close(subject), (&subject.source, subgroup_size), result));
     }
     assert!(failed.is_empty(), "{} findings in {} launches:\n{}", failed.len(), launches.len(), failed.join("\n"));
+}
+
+#[test]
+fn every_construct_does_what_the_interpreter_does() {
+    compare("every_construct_does_what_the_interpreter_does", 32, &corpus::constructs());
+}
+
+/// Wide waves are those of some of AMD's devices; narrow ones have many subgroups in a workgroup.
+#[test]
+fn subgroups_of_every_size_do_what_the_interpreter_does() {
+    let mut subjects = corpus::constructs();
+    subjects.retain(|subject| subject.name == "subgroups");
+    assert!(!subjects.is_empty(), "there is a file of subgroup operations");
+    for size in [16, 64] {
+        compare("subgroups_of_every_size_do_what_the_interpreter_does", size, &subjects);
+    }
 }

@@ -31,8 +31,8 @@ impl Launch {
     }
 
     /// What the interpreter leaves in the buffers.
-    pub(crate) fn interpreted(&self, source: &KernelSource) -> Vec<Vec<u32>> {
-        let program = Program::new(source, ProgramOptions { subgroup_size: 32 }).unwrap();
+    fn interpreted(&self, source: &KernelSource, subgroup_size: u32) -> Vec<Vec<u32>> {
+        let program = Program::new(source, ProgramOptions { subgroup_size }).unwrap();
         let memory = |words: &Vec<u32>| {
             let memory = Memory::new(words.len() as u64 * 4, 0);
             memory.words().iter().zip(words).for_each(|(to, word)| to.store(*word, Ordering::Relaxed));
@@ -60,14 +60,14 @@ impl Launch {
         &self,
         what: &str,
         close: Close,
-        source: &KernelSource,
+        (source, subgroup_size): (&KernelSource, u32),
         result: Result<Vec<Vec<u8>>, String>,
     ) -> Vec<String> {
         let got = match result {
             Ok(got) => got,
             Err(why) => return vec![format!("{what}: {why}")],
         };
-        let want = self.interpreted(source);
+        let want = self.interpreted(source, subgroup_size);
         let parts = got.iter().zip(&want).enumerate();
         let wrong = parts.filter_map(|(part, (got, want))| Some((part, first_wrong(close, got, want)?)));
         wrong.map(|(part, wrong)| format!("{what}: buffer {part}: {wrong}")).collect()

@@ -2,7 +2,7 @@
 
 use graphreel::kernel::{KernelSource, Variant};
 use graphreel_compilers::host::{Host, Job, Kernel, Program, Unit};
-use graphreel_cpp::{Dialect, FloatMode, HOST_RUNTIME, Options, Translation, join, translate};
+use graphreel_cpp::{Dialect, FloatMode, HOST_RUNTIME, Options, Removed, Translation, join, translate};
 
 /// Kernels of one text: more compile no faster, and a failure names fewer.
 pub(crate) const KERNELS_PER_UNIT: usize = 50;
@@ -42,6 +42,10 @@ pub(crate) fn written(number: usize, subject: &Subject, form: Form) -> Result<Tr
     let mut options = Options::new(form.dialect);
     options.variant = form.variant;
     options.floats = form.floats;
+    if form.dialect == Dialect::Host {
+        // A check that is wrongly proven to be needless ends the program.
+        options.removed = Removed::Asserted;
+    }
     options.file = Some(format!("{}.wgsl", subject.name));
     options.symbol = Some(format!("wgk_{number}"));
     translate(&subject.source, &options).map_err(|error| format!("{}: {error}", subject.name))

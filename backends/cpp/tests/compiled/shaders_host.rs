@@ -128,7 +128,7 @@ fn compare(test: &str, variant: Variant) {
     for (case, result) in cases.iter().zip(results) {
         let Launch { groups, buffers, .. } = &case.launch;
         let what = format!("`{}` with {groups:?} workgroups over {} words", case.entry, buffers[0].len());
-        failed.extend(case.launch.wrong(&what, case.close, &subjects[number(case)].source, result));
+        failed.extend(case.launch.wrong(&what, case.close, (&subjects[number(case)].source, 32), result));
     }
     assert!(failed.is_empty(), "{} of {} launches fail:\n{}", failed.len(), cases.len(), failed.join("\n"));
 }

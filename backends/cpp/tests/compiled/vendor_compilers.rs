@@ -10,16 +10,16 @@ use graphreel_cpp::{Dialect, FloatMode, Translation, join};
 use crate::corpus;
 use crate::rig::{Form, Subject, thorough, units};
 
-/// The forms of `dialect` and the kernels that each is tried on: those of `shaders/` and the constructs in all forms, the lists in
-/// two, in which every variant and mode occurs.
+/// The forms of `dialect` and the kernels that each is tried on: those of `shaders/` in all forms, all kernels in two, in which
+/// every variant and mode occurs.
 fn forms(dialect: Dialect) -> Vec<(Form, Vec<Subject>)> {
-    let (few, all) = ([corpus::shaders(), corpus::constructs()].concat(), corpus::all());
+    let (few, all) = (corpus::shaders(), corpus::all());
     let form = |variant, floats| Form { dialect, variant, floats };
     vec![
         (form(Variant::Direct, FloatMode::Strict), all.clone()),
-        (form(Variant::Indirect, FloatMode::Fast), all),
-        (form(Variant::Direct, FloatMode::Fast), few.clone()),
-        (form(Variant::Indirect, FloatMode::Strict), few),
+        (form(Variant::Indirect, FloatMode::Fast), all.clone()),
+        (form(Variant::Direct, FloatMode::Fast), if thorough() { all.clone() } else { few.clone() }),
+        (form(Variant::Indirect, FloatMode::Strict), if thorough() { all } else { few }),
     ]
 }
 
