@@ -142,8 +142,8 @@ pub(crate) const SPELLINGS: &[Spelling] = &[
         "((a) == 0 ? 64 : __builtin_ctzll(a))",
     ),
     row("WG_REVERSE32(a)", "__brev(a)", "__builtin_bitreverse32(a)", "reversed(a)"),
-    row("WG_DOT4I8(a, b)", "__dp4a(int(a), int(b), 0)", "byte_products(a, b)", "byte_products(a, b)"),
-    row("WG_DOT4U8(a, b)", "__dp4a(a, b, 0u)", "unsigned_byte_products(a, b)", "unsigned_byte_products(a, b)"),
+    row("WG_DOT4I8(a, b)", "signed_byte_dot(a, b)", "byte_products(a, b)", "byte_products(a, b)"),
+    row("WG_DOT4U8(a, b)", "unsigned_byte_dot(a, b)", "unsigned_byte_products(a, b)", "unsigned_byte_products(a, b)"),
     // Atomic operations on a place, relaxed. The words are unsigned, for sums that wrap and for the types that CUDA has.
     row(
         "WG_ATOMIC_LOAD(place)",

@@ -27,3 +27,16 @@ WG_FUNCTION u16 half_fma(const u16 a, const u16 b, const u16 c) {
     asm("fma.rn.f16 %0, %1, %2, %3;" : "=h"(bits) : "h"(a), "h"(b), "h"(c));
     return bits;
 }
+
+// Four products of bytes and their sum. The function that the toolkit has for it is in a header, which NVRTC 12 does not know.
+WG_FUNCTION i32 signed_byte_dot(const u32 a, const u32 b) {
+    i32 sum;
+    asm("dp4a.s32.s32 %0, %1, %2, 0;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+WG_FUNCTION u32 unsigned_byte_dot(const u32 a, const u32 b) {
+    u32 sum;
+    asm("dp4a.u32.u32 %0, %1, %2, 0;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
