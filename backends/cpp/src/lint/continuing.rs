@@ -89,10 +89,10 @@ impl Search<'_> {
     fn read(&mut self, operand: Handle<Expression>, span: Span) {
         let Some(order) = self.order[operand.index()] else { return };
         let within = |open: &&Open| open.until.is_some_and(|until| (open.from..until).contains(&order));
-        if let Some(open) = self.loops.iter().find(within) {
-            if !self.is_fixed_place(operand) {
-                self.found.push((open.from, operand, span));
-            }
+        if let Some(open) = self.loops.iter().find(within)
+            && !self.is_fixed_place(operand)
+        {
+            self.found.push((open.from, operand, span));
         }
     }
 

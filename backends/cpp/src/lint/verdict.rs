@@ -7,7 +7,7 @@ use naga::{AddressSpace, Span};
 use super::cause::Note;
 use super::graph::{Complete, Follow, Level, Node, Reach};
 use super::lines::Lines;
-use super::summary::{Demand, Input, Output, Requirement, Summary};
+use super::summary::{Demand, Input, Output, Requirement, Scope, Summary};
 use super::walk::{Need, Walk};
 use super::{Found, Rule};
 
@@ -132,10 +132,8 @@ fn because(notes: &[&Note<'_>], requirement: &Requirement, lines: &Lines<'_>) ->
     if let Some((name, span)) = stored {
         text.push_str(&format!(", through `{name}` (set at {})", lines.at(*span)));
     }
-    if requirement.scope == super::summary::Scope::Workgroup {
-        if let Some(Note::Source(Level::Subgroup, _)) = rest.last() {
-            text.push_str(", which differs between subgroups");
-        }
+    if let (Scope::Workgroup, Some(Note::Source(Level::Subgroup, _))) = (requirement.scope, rest.last()) {
+        text.push_str(", which differs between subgroups");
     }
     text
 }
