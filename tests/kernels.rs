@@ -337,7 +337,12 @@ fn only_buffers_and_scalars_can_be_taken() {
     let refused = |declaration: &str, use_of: &str, named: &str| {
         let text = format!("{declaration}\n@compute @workgroup_size(1) fn main() {{ {use_of} }}");
         match problem(text.as_str()) {
-            KernelProblem::Unsupported(text) => assert!(text.contains(named), "{text}"),
+            KernelProblem::Validate { line, column, message, rendered } => {
+                assert!(message.contains(named), "{message}");
+                let at = declaration.find("var").unwrap() + 1;
+                assert_eq!((line, column as usize), (1, at), "{declaration}");
+                assert!(rendered.contains(declaration), "{rendered}");
+            }
             other => panic!("{other:?}"),
         }
     };

@@ -67,7 +67,7 @@ pub struct Lowered {
 pub fn lower(source: &KernelSource, lowering: Lowering) -> Result<Lowered, InvalidKernel> {
     named(&source.wgsl, source.entry.as_deref(), || {
         let resolved = resolved(source)?;
-        let reflection = reflection(&resolved)?;
+        let reflection = reflection(&resolved, &source.wgsl)?;
         let mut module = resolved.module;
         if let Scalars::Uniform { group, binding } = lowering.scalars {
             let taken = reflection.bindings.iter().find(|info| (info.group, info.binding) == (group, binding));

@@ -6,6 +6,7 @@ use naga::proc::Layouter;
 use naga::valid::{Capabilities, FunctionInfo, GlobalUse};
 use naga::{AddressSpace, ArraySize, BuiltIn, GlobalVariable, Handle, Module, ShaderStage, StorageAccess, TypeInner};
 
+use super::diagnosis::refusal;
 use super::resolve::{CAPABILITIES, Resolved, named, parsed, resolved, single, validated};
 use super::{KernelSource, ScalarType, ValueType};
 use crate::error::{InvalidKernel, KernelProblem};
@@ -127,7 +128,7 @@ const FEATURES: [(&str, Capabilities); 9] = [
 ///
 /// [`InvalidKernel`] with the place in the source.
 pub fn reflect(source: &KernelSource) -> Result<Reflection, InvalidKernel> {
-    named(&source.wgsl, source.entry.as_deref(), || reflection(&resolved(source)?))
+    named(&source.wgsl, source.entry.as_deref(), || reflection(&resolved(source)?, &source.wgsl))
 }
 
 /// Every entry point of a WGSL text.
@@ -143,7 +144,7 @@ pub fn inspect(wgsl: &str) -> Result<Vec<EntryInfo>, InvalidKernel> {
                 return Ok(None);
             }
             match single(&module, &info, &entry.name, &BTreeMap::new(), wgsl) {
-                Ok(resolved) => reflection(&resolved).map(Some),
+                Ok(resolved) => reflection(&resolved, wgsl).map(Some),
                 Err(KernelProblem::MissingOverride { .. }) => Ok(None),
                 Err(problem) => Err(problem),
             }
@@ -185,9 +186,10 @@ fn scalar_name(scalar: naga::Scalar) -> String {
     format!("{letter}{}", u32::from(scalar.width) * 8)
 }
 
-/// Reflect the one entry point of a resolved module.
-pub(super) fn reflection(resolved: &Resolved) -> Result<Reflection, KernelProblem> {
+/// Reflect the one entry point of a resolved module, which was made of `wgsl`.
+pub(super) fn reflection(resolved: &Resolved, wgsl: &str) -> Result<Reflection, KernelProblem> {
     let Resolved { module, info } = resolved;
+    let declared = Declared { module, wgsl };
     let entry = &module.entry_points[0];
     let used = info.get_entry_point(0);
     let mut layouter = Layouter::default();
@@ -210,22 +212,22 @@ pub(super) fn reflection(resolved: &Resolved) -> Result<Reflection, KernelProble
         match variable.space {
             AddressSpace::Private | AddressSpace::Function => {}
             AddressSpace::WorkGroup => {
-                let bytes = size_of_type(module, variable)?.checked_next_multiple_of(16);
+                let bytes = declared.bytes(handle)?.checked_next_multiple_of(16);
                 let total = bytes.and_then(|bytes| found.workgroup_bytes.checked_add(bytes));
-                found.workgroup_bytes = total.ok_or_else(|| too_large(variable))?;
+                found.workgroup_bytes = total.ok_or_else(|| declared.too_large(handle))?;
             }
             AddressSpace::Storage { .. } | AddressSpace::Uniform => {
-                found.bindings.push(binding(module, used, handle, &layouter)?);
+                found.bindings.push(binding(declared, used, handle, &layouter)?);
             }
             AddressSpace::Immediate => {
-                found.immediates = immediates(module, variable)?;
-                found.immediate_bytes = size_of_type(module, variable)?;
+                found.immediates = immediates(declared, handle)?;
+                found.immediate_bytes = declared.bytes(handle)?;
             }
             _ => {
-                return Err(KernelProblem::Unsupported(format!(
-                    "variable `{}` is a {}; a kernel takes buffers (`var<storage>`, `var<uniform>`) and scalars (`var<immediate>`)",
-                    name_of(variable),
-                    opaque(&module.types[variable.ty].inner)
+                let what = opaque(&module.types[variable.ty].inner);
+                return Err(declared.refused(handle, &format!(
+                    "variable `{}` is a {what}; a kernel takes buffers (`var<storage>`, `var<uniform>`) and scalars (`var<immediate>`)",
+                    name_of(variable)
                 )));
             }
         }
@@ -249,24 +251,41 @@ fn name_of(variable: &GlobalVariable) -> &str {
     variable.name.as_deref().unwrap_or("(unnamed)")
 }
 
-fn too_large(variable: &GlobalVariable) -> KernelProblem {
-    KernelProblem::Unsupported(format!("variable `{}` is larger than 4 GiB", name_of(variable)))
+/// The variables of a module beside the text that declares them, for refusals that tell the place.
+#[derive(Clone, Copy)]
+struct Declared<'a> {
+    module: &'a Module,
+    wgsl: &'a str,
 }
 
-/// The size of a variable's type, one element of a runtime-sized array included.
-fn size_of_type(module: &Module, variable: &GlobalVariable) -> Result<u32, KernelProblem> {
-    module.types[variable.ty].inner.try_size(module.to_ctx()).ok_or_else(|| too_large(variable))
+impl Declared<'_> {
+    fn refused(self, variable: Handle<GlobalVariable>, message: &str) -> KernelProblem {
+        refusal(self.module.global_variables.get_span(variable), message, self.wgsl)
+    }
+
+    fn too_large(self, variable: Handle<GlobalVariable>) -> KernelProblem {
+        let name = name_of(&self.module.global_variables[variable]);
+        self.refused(variable, &format!("variable `{name}` is larger than 4 GiB"))
+    }
+
+    /// The size of a variable's type, one element of a runtime-sized array included.
+    fn bytes(self, variable: Handle<GlobalVariable>) -> Result<u32, KernelProblem> {
+        let ty = self.module.global_variables[variable].ty;
+        let size = self.module.types[ty].inner.try_size(self.module.to_ctx());
+        size.ok_or_else(|| self.too_large(variable))
+    }
 }
 
 fn binding(
-    module: &Module,
+    declared: Declared<'_>,
     used: &FunctionInfo,
     handle: Handle<GlobalVariable>,
     layouter: &Layouter,
 ) -> Result<BindingInfo, KernelProblem> {
+    let module = declared.module;
     let variable = &module.global_variables[handle];
     let at = variable.binding.ok_or_else(|| {
-        KernelProblem::Unsupported(format!("variable `{}` needs `@group` and `@binding`", name_of(variable)))
+        declared.refused(handle, &format!("variable `{}` needs `@group` and `@binding`", name_of(variable)))
     })?;
     let (space, declared_write) = match variable.space {
         AddressSpace::Storage { access } => (BindingSpace::Storage, access.contains(StorageAccess::STORE)),
@@ -279,7 +298,7 @@ fn binding(
         space,
         declared_write,
         access: access(used[handle], holds_atomic(module, variable.ty)),
-        min_bytes: size_of_type(module, variable)?.into(),
+        min_bytes: declared.bytes(handle)?.into(),
         runtime_stride: runtime_stride(module, variable.ty),
         runtime_offset: runtime_offset(module, variable.ty),
         align: layouter[variable.ty].alignment * 1,
@@ -326,16 +345,18 @@ fn runtime_offset(module: &Module, ty: Handle<naga::Type>) -> u32 {
     }
 }
 
-fn immediates(module: &Module, variable: &GlobalVariable) -> Result<Vec<MemberInfo>, KernelProblem> {
-    let bytes = size_of_type(module, variable)?;
+fn immediates(declared: Declared<'_>, handle: Handle<GlobalVariable>) -> Result<Vec<MemberInfo>, KernelProblem> {
+    let module = declared.module;
+    let variable = &module.global_variables[handle];
+    let bytes = declared.bytes(handle)?;
     if bytes > IMMEDIATE_BYTES_MAX {
-        return Err(KernelProblem::Unsupported(format!(
+        return Err(declared.refused(handle, &format!(
             "immediate `{}` has {bytes} bytes and at most {IMMEDIATE_BYTES_MAX} can be passed; put the rest in a buffer",
             name_of(variable)
         )));
     }
     let refused = |what: &str| {
-        KernelProblem::Unsupported(format!(
+        declared.refused(handle, &format!(
             "immediate `{what}` must be a number, a vector of numbers, or a struct of those; put anything else in a buffer"
         ))
     };

@@ -6,6 +6,7 @@ mod dialect;
 mod ir;
 mod keywords;
 mod layout;
+mod lint;
 mod names;
 mod options;
 mod prelude;
@@ -14,6 +15,7 @@ mod refusal;
 mod translation;
 mod writer;
 
+pub use lint::{Lint, Rule, lint};
 pub use options::{Bounds, Dialect, FloatMode, Loops, Options, Removed};
 pub use translation::{Translation, join, translate};
 
