@@ -1,0 +1,79 @@
+//! The generator on the simulator: every kernel is well defined, compiles, ends, and gives the same bytes however it is run.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod coverage;
+mod run;
+mod shrinking;
+
+use graphreel_wgslgen::{Kernel, Options, Subgroups, generate};
+
+use self::run::{run, seeds};
+
+/// The options that tests go through, by seed.
+fn options(seed: u64) -> Options {
+    match seed % 4 {
+        0 => Options::portable(),
+        1 => Options { subgroups: Subgroups::Exact(32), ..Options::full() },
+        2 => Options { subgroups: Subgroups::AnySize, ..Options::portable() },
+        _ => Options::full(),
+    }
+}
+
+fn sound(kernel: &Kernel) {
+    let text = kernel.wgsl();
+    kernel.check().unwrap_or_else(|why| panic!("seed {}: {why}\n{text}", kernel.seed()));
+    let lines = text.lines().count();
+    assert!((20..600).contains(&lines), "seed {}: {lines} lines", kernel.seed());
+}
+
+#[test]
+fn kernels_give_one_result() {
+    for seed in seeds() {
+        let kernel = generate(seed, options(seed));
+        sound(&kernel);
+        let one = run(&kernel, 1, 32);
+        assert_eq!(one, run(&kernel, 4, 32), "seed {seed}: threads tell\n{}", kernel.wgsl());
+        if options(seed).subgroups == Subgroups::AnySize {
+            assert_eq!(one, run(&kernel, 1, 8), "seed {seed}: the size of subgroups tells\n{}", kernel.wgsl());
+        }
+    }
+}
+
+#[test]
+fn a_seed_is_a_kernel() {
+    let once = generate(7, Options::full());
+    assert_eq!((&once, once.buffers()), (&generate(7, Options::full()), generate(7, Options::full()).buffers()));
+    assert_ne!(once.wgsl(), generate(8, Options::full()).wgsl());
+}
+
+#[test]
+fn scratch() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut kinds = std::collections::BTreeMap::<String, (u32, u64)>::new();
+    let n: u64 = std::env::var("N").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let (mut lines, mut ok) = (0, 0);
+    for seed in 0..n {
+        let r = std::panic::catch_unwind(|| {
+            let kernel = generate(seed, options(seed));
+            sound(&kernel);
+            let one = run(&kernel, 1, 32);
+            assert!(one == run(&kernel, 4, 32), "seed {seed}: threads");
+            if options(seed).subgroups == Subgroups::AnySize { assert!(one == run(&kernel, 1, 8), "seed {seed}: subgroups"); }
+            kernel.wgsl().lines().count()
+        });
+        match r {
+            Ok(n) => { lines += n; ok += 1; }
+            Err(e) => {
+                let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
+                let text: String = text.lines().next().unwrap_or_default().chars().take(300).collect();
+                let key = text.split_once(": ").map_or(text.clone(), |x| x.1.to_owned());
+                let key: String = key.chars().filter(|c| !c.is_numeric()).collect();
+                let e = kinds.entry(key).or_insert((0, seed)); e.0 += 1;
+            }
+        }
+    }
+    println!("ok {ok} of {n}, mean lines {}", lines / ok.max(1));
+    let mut v: Vec<_> = kinds.into_iter().collect();
+    v.sort_by_key(|x| std::cmp::Reverse(x.1.0));
+    for (k, (c, s)) in v.iter().take(40) { println!("{c} (seed {s}): {k}"); }
+}
