@@ -202,13 +202,23 @@ pub(crate) fn sound(expr: &Expr) -> bool {
 
 /// Whether the right operand is one that no compiler refuses.
 fn operator(op: &str, right: &Expr, scalar: Option<Scalar>) -> bool {
-    if !right.is_const() || !matches!(op, "/" | "%" | "<<" | ">>") {
+    if !matches!(op, "/" | "%" | "<<" | ">>") {
         return true;
     }
     let width = i128::from(scalar.map_or(32, Scalar::bits));
-    let fits = |value: i128| if op.len() == 2 { (0..width).contains(&value) } else { value > 0 };
-    let parts = if right.literal_int().is_some() { std::slice::from_ref(right) } else { &right.args[..] };
-    !parts.is_empty() && parts.iter().all(|part| part.literal_int().is_some_and(fits))
+    known(right, &|value| if op.len() == 2 { (0..width).contains(&value) } else { value > 0 })
+}
+
+/// Whether every component that a compiler may know is written down and fits.
+fn known(part: &Expr, fits: &dyn Fn(i128) -> bool) -> bool {
+    if let Some(value) = part.literal_int() {
+        return fits(value);
+    }
+    let made = matches!(&part.kind, Kind::Call(name) if *name == part.ty.text());
+    if made && matches!(part.ty, Type::Vector(..)) {
+        return !part.args.is_empty() && part.args.iter().all(|arg| known(arg, fits));
+    }
+    !part.is_const()
 }
 
 /// Whether a constructor or conversion is exact.

@@ -59,6 +59,12 @@ pub(crate) fn check(module: &Module) -> Checked {
     scope.block(&module.body, Place { is_divergent: module.idle > 0, ..Place::default() })
 }
 
+/// Whether what a `let` holds is computed ahead of time: naga does so where a module has overrides, and then refuses divisions
+/// by zero through names, and some composites outright.
+pub(crate) fn knows_lets(module: &Module) -> bool {
+    !module.overrides.is_empty()
+}
+
 /// Names that only the entry point has.
 pub(crate) fn entry_names(module: &Module) -> Vec<(String, Type, bool)> {
     let vec3 = Type::Vector(3, Scalar::U32);
@@ -99,6 +105,7 @@ impl Scope<'_> {
         match stmt {
             Stmt::Let(name, value) => {
                 self.stored(value)?;
+                ensure(!value.is_const() || !knows_lets(self.module), || format!("a compiler knows `{name}`"))?;
                 self.declare(name, &value.ty, false);
             }
             Stmt::Point(name, of) => {
@@ -179,6 +186,8 @@ impl Scope<'_> {
         })?;
         let after = Place { is_divergent: true, ..Place::default() };
         self.open(&inner.continuing, after)?;
+        // By then it has moved on, and may be at its limit.
+        self.names[depth].0.clear();
         inner.break_if.iter().try_for_each(|condition| self.expr(condition))?;
         self.names.truncate(depth);
         Ok(())

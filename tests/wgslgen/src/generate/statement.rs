@@ -2,6 +2,7 @@
 
 use super::scope::Known;
 use super::{Flow, Generator, Signature};
+use crate::bound::sound;
 use crate::expr::Expr;
 use crate::module::{Function, Param};
 use crate::shape::{BOOL, I32, Scalar, Type, U32};
@@ -102,7 +103,12 @@ impl Generator {
             0..=3 => to.push(self.variable(flow)),
             4..=6 => {
                 let ty = self.local_type();
-                let value = self.kept(&ty, 3);
+                let known = crate::check::knows_lets(&self.module);
+                let value = if known { self.runtime(&ty, 3) } else { self.expr(&ty, 3) };
+                let value = self.fit(value);
+                if known && value.is_const() {
+                    return;
+                }
                 let name = self.named("a", flow.may_hide);
                 self.know(&name, ty, Known::Fixed);
                 to.push(Stmt::Let(name, value));
@@ -199,7 +205,8 @@ impl Generator {
         let of = if op.len() == 3 { ty.of(Scalar::U32) } else { ty.clone() };
         let value = self.runtime(&of, 2);
         let plain = !value.calls() || place.args.is_empty();
-        plain.then_some(Stmt::Assign(place, op, value))
+        let whole = Expr::binary(op.trim_end_matches('='), ty, place.clone(), value.clone());
+        (plain && sound(&whole)).then_some(Stmt::Assign(place, op, value))
     }
 
     fn step(&mut self) -> Option<Stmt> {
@@ -316,6 +323,8 @@ impl Generator {
             let after = Flow { loops: 3, ..Flow::default() };
             let result = self.result.take();
             continuing = self.statements(after, 2);
+            // By then it has moved on, and may be at its limit.
+            self.scope.remove(names);
             break_if = (!uniform && self.chance(60)).then(|| self.runtime(&BOOL, 2));
             self.result = result;
         }

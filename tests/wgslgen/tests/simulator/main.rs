@@ -77,3 +77,19 @@ fn scratch() {
     v.sort_by_key(|x| std::cmp::Reverse(x.1.0));
     for (k, (c, s)) in v.iter().take(40) { println!("{c} (seed {s}): {k}"); }
 }
+
+#[test]
+fn scratch_shrink() {
+    let Ok(seed) = std::env::var("S") else { return };
+    std::panic::set_hook(Box::new(|_| {}));
+    let seed: u64 = seed.parse().unwrap();
+    let fail = |k: &Kernel| std::panic::catch_unwind(|| { run(k, 1, 32); }).err().map(|e| {
+        let t = e.downcast_ref::<String>().cloned().unwrap_or_default();
+        t.lines().next().unwrap_or_default().to_owned()
+    });
+    let kernel = generate(seed, options(seed));
+    let key = |t: &str| t.rsplit(": ").next().unwrap_or_default().chars().filter(|c| !c.is_numeric()).take(25).collect::<String>();
+    let first = key(&fail(&kernel).unwrap());
+    let small = graphreel_wgslgen::shrink(kernel, |k| fail(k).is_some_and(|t| key(&t) == first));
+    println!("{}\n{}", fail(&small).unwrap(), small.wgsl());
+}
