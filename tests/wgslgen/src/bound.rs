@@ -189,8 +189,9 @@ pub(crate) fn sound(expr: &Expr) -> bool {
                 Type::Array(_, len) | Type::Vector(len, _) | Type::Matrix(len, _) => i128::from(*len),
                 _ => return false,
             };
-            range(&expr.args[1]).is_some_and(|(low, high)| low >= 0 && high < len)
+            range(&expr.args[1]).is_some_and(|(low, high)| low >= 0 && high < len) && named(expr)
         }
+        Kind::Swizzle(_) => named(expr),
         Kind::Unary(_) => !expr.args[0].is_const(),
         Kind::Binary(op) => !expr.is_const() && operator(op, &expr.args[1], scalar),
         Kind::Call(name) if *name == expr.ty.text() => conversion(expr),
@@ -198,6 +199,15 @@ pub(crate) fn sound(expr: &Expr) -> bool {
         Kind::User(_) => expr.args.iter().all(storable),
         _ => true,
     }
+}
+
+/// Whether a part is of something that runs, or of a named constant: naga miscounts components of a constant vector that is
+/// made from smaller ones in place.
+fn named(part: &Expr) -> bool {
+    let of = &part.args[0];
+    !part.is_const()
+        || matches!(of.kind, Kind::Constant(_))
+        || (matches!(of.kind, Kind::Index | Kind::Member(_)) && named(of))
 }
 
 /// Whether the right operand is one that no compiler refuses.

@@ -90,6 +90,10 @@ impl Generator {
             members[0].ty = Type::Vector(3, self.scalar());
             (members[0].align, members[0].size) = (None, None);
         }
+        // naga forgets an `@align` above those of the members' types once the struct is inside another, and lays the outer one
+        // out more densely than WGSL says.
+        let natural = members.iter().map(|member| self.module.structs.align(&member.ty)).max().unwrap_or(4);
+        members.iter_mut().for_each(|member| member.align = member.align.filter(|align| *align <= natural));
         members
     }
 

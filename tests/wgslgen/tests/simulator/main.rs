@@ -2,12 +2,25 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod coverage;
-mod run;
+mod oracle;
 mod shrinking;
 
 use graphreel_wgslgen::{Kernel, Options, Subgroups, generate};
 
-use self::run::{run, seeds};
+use self::oracle::{Run, outcome};
+
+/// `GRAPHREEL_SEED`, or many.
+fn seeds() -> std::ops::Range<u64> {
+    let given = std::env::var("GRAPHREEL_SEED").ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let thorough = std::env::var("GRAPHREEL_THOROUGH").is_ok_and(|text| text == "1");
+    given.map_or(0..if thorough { 20_000 } else { 2_000 }, |seed| seed..seed + 1)
+}
+
+/// What a kernel gives, with nothing to be said against it.
+fn run(kernel: &Kernel, threads: usize, subgroup_size: u32) -> Vec<Vec<u8>> {
+    let found = outcome(kernel, Run { threads, subgroup_size });
+    found.unwrap_or_else(|why| panic!("seed {}: {why}\n{}", kernel.seed(), kernel.wgsl()))
+}
 
 /// The options that tests go through, by seed.
 fn options(seed: u64) -> Options {
@@ -58,24 +71,32 @@ fn scratch() {
             sound(&kernel);
             let one = run(&kernel, 1, 32);
             assert!(one == run(&kernel, 4, 32), "seed {seed}: threads");
-            if options(seed).subgroups == Subgroups::AnySize { assert!(one == run(&kernel, 1, 8), "seed {seed}: subgroups"); }
+            if options(seed).subgroups == Subgroups::AnySize {
+                assert!(one == run(&kernel, 1, 8), "seed {seed}: subgroups");
+            }
             kernel.wgsl().lines().count()
         });
         match r {
-            Ok(n) => { lines += n; ok += 1; }
+            Ok(n) => {
+                lines += n;
+                ok += 1;
+            }
             Err(e) => {
                 let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
                 let text: String = text.lines().next().unwrap_or_default().chars().take(300).collect();
                 let key = text.split_once(": ").map_or(text.clone(), |x| x.1.to_owned());
                 let key: String = key.chars().filter(|c| !c.is_numeric()).collect();
-                let e = kinds.entry(key).or_insert((0, seed)); e.0 += 1;
+                let e = kinds.entry(key).or_insert((0, seed));
+                e.0 += 1;
             }
         }
     }
     println!("ok {ok} of {n}, mean lines {}", lines / ok.max(1));
     let mut v: Vec<_> = kinds.into_iter().collect();
     v.sort_by_key(|x| std::cmp::Reverse(x.1.0));
-    for (k, (c, s)) in v.iter().take(40) { println!("{c} (seed {s}): {k}"); }
+    for (k, (c, s)) in v.iter().take(40) {
+        println!("{c} (seed {s}): {k}");
+    }
 }
 
 #[test]
@@ -83,12 +104,20 @@ fn scratch_shrink() {
     let Ok(seed) = std::env::var("S") else { return };
     std::panic::set_hook(Box::new(|_| {}));
     let seed: u64 = seed.parse().unwrap();
-    let fail = |k: &Kernel| std::panic::catch_unwind(|| { run(k, 1, 32); }).err().map(|e| {
-        let t = e.downcast_ref::<String>().cloned().unwrap_or_default();
-        t.lines().next().unwrap_or_default().to_owned()
-    });
+    let fail = |k: &Kernel| {
+        std::panic::catch_unwind(|| {
+            run(k, 1, 32);
+        })
+        .err()
+        .map(|e| {
+            let t = e.downcast_ref::<String>().cloned().unwrap_or_default();
+            t.lines().next().unwrap_or_default().to_owned()
+        })
+    };
     let kernel = generate(seed, options(seed));
-    let key = |t: &str| t.rsplit(": ").next().unwrap_or_default().chars().filter(|c| !c.is_numeric()).take(25).collect::<String>();
+    let key = |t: &str| {
+        t.rsplit(": ").next().unwrap_or_default().chars().filter(|c| !c.is_numeric()).take(25).collect::<String>()
+    };
     let first = key(&fail(&kernel).unwrap());
     let small = graphreel_wgslgen::shrink(kernel, |k| fail(k).is_some_and(|t| key(&t) == first));
     println!("{}\n{}", fail(&small).unwrap(), small.wgsl());

@@ -2,7 +2,7 @@
 
 use graphreel_wgslgen::{Options, generate, shrink};
 
-use crate::run::run;
+use crate::run;
 
 #[test]
 fn a_failure_is_made_small() {
