@@ -122,7 +122,6 @@ fn call(name: &str, expr: &Expr, scalar: Scalar) -> Option<Bound> {
         "determinant" => arg(0)?.mul(arg(0)?).times(2),
         "select" => arg(0)?.join(arg(1)?),
         "min" | "max" | "faceForward" => arg(0)?.join(arg(1)?),
-        "unpack2x16float" | "bitcast<f32>" => return None,
         _ if name == expr.ty.text() => {
             let parts = expr.args.iter().map(|arg| float(arg).or_else(|| converted(arg)));
             return parts.into_iter().try_fold(Bound { n: 0, k: 0 }, |all, part| Some(all.join(part?)));
@@ -189,25 +188,15 @@ pub(crate) fn sound(expr: &Expr) -> bool {
                 Type::Array(_, len) | Type::Vector(len, _) | Type::Matrix(len, _) => i128::from(*len),
                 _ => return false,
             };
-            range(&expr.args[1]).is_some_and(|(low, high)| low >= 0 && high < len) && named(expr)
+            range(&expr.args[1]).is_some_and(|(low, high)| low >= 0 && high < len)
         }
-        Kind::Swizzle(_) => named(expr),
         Kind::Unary(_) => !expr.args[0].is_const(),
         Kind::Binary(op) => !expr.is_const() && operator(op, &expr.args[1], scalar),
         Kind::Call(name) if *name == expr.ty.text() => conversion(expr),
         Kind::Call(name) => !expr.is_const() && builtin(name, &expr.args),
-        Kind::User(_) => expr.args.iter().all(storable),
+        Kind::User(_) | Kind::Form(_) => expr.args.iter().all(storable),
         _ => true,
     }
-}
-
-/// Whether a part is of something that runs, or of a named constant: naga miscounts components of a constant vector that is
-/// made from smaller ones in place.
-fn named(part: &Expr) -> bool {
-    let of = &part.args[0];
-    !part.is_const()
-        || matches!(of.kind, Kind::Constant(_))
-        || (matches!(of.kind, Kind::Index | Kind::Member(_)) && named(of))
 }
 
 /// Whether the right operand is one that no compiler refuses.
@@ -239,7 +228,10 @@ fn conversion(expr: &Expr) -> bool {
         return expr.args.iter().all(storable);
     }
     let odd = |arg: &Expr| arg.is_const() && arg.ty.scalar() != to;
-    !expr.args.iter().any(odd)
+    // naga leaves a constant vector inside a larger vector as it is: it miscounts components then, and writes SPIR-V that is
+    // not valid.
+    let nested = |arg: &Expr| arg.is_const() && matches!((&arg.ty, &expr.ty), (Type::Vector(..), Type::Vector(..)));
+    !expr.args.iter().any(|arg| odd(arg) || nested(arg))
 }
 
 fn builtin(name: &str, args: &[Expr]) -> bool {
@@ -255,11 +247,6 @@ fn builtin(name: &str, args: &[Expr]) -> bool {
         "clamp" if args[0].ty.scalar().is_some_and(Scalar::is_int) => {
             let ends = |k: usize| args[k].literal_int().or_else(|| args[k].args.first().and_then(Expr::literal_int));
             ends(1).zip(ends(2)).is_some_and(|(low, high)| low <= high)
-        }
-        "pack2x16float" => args[0].args.iter().chain(&args[..1]).all(storable),
-        // The sign of a zero is not said.
-        "bitcast<u32>" | "bitcast<i32>" if args[0].ty.scalar() == Some(Scalar::F32) => {
-            matches!(&args[0].kind, Kind::Call(name) if name == "abs")
         }
         "dot4U8Packed" | "dot4I8Packed" => literals(0).is_none(),
         _ => true,

@@ -3,7 +3,7 @@
 
 use crate::bound::{sound, storable};
 use crate::expr::{Expr, Kind};
-use crate::module::{Module, Param};
+use crate::module::{Module, Param, Role};
 use crate::shape::{Scalar, Type, U32};
 use crate::stmt::{Block, Loop, Phase, Stmt, Style};
 
@@ -37,7 +37,9 @@ fn ensure(holds: bool, why: impl FnOnce() -> String) -> Checked {
 pub(crate) fn check(module: &Module) -> Checked {
     let privates = module.privates.iter().map(|of| (of.name.clone(), of.ty.clone(), true));
     let constants = module.constants.iter().chain(module.overrides.iter().map(|(of, _)| of));
-    let globals: Vec<_> = privates.chain(constants.map(|of| (of.name.clone(), of.ty.clone(), false))).collect();
+    let mut globals: Vec<_> = privates.chain(constants.map(|of| (of.name.clone(), of.ty.clone(), false))).collect();
+    let uniforms = module.buffers.iter().filter(|of| of.role == Role::Uniform);
+    globals.extend(uniforms.map(|of| (of.name.clone(), of.ty.clone(), false)));
     for (number, function) in module.functions.iter().enumerate() {
         let mut names = globals.clone();
         names.extend(function.params.iter().map(|param| match param {
@@ -72,8 +74,8 @@ pub(crate) fn entry_names(module: &Module) -> Vec<(String, Type, bool)> {
     names.extend(["lid", "slot"].map(|name| (name.to_owned(), U32, false)));
     for buffer in &module.buffers {
         match buffer.role {
-            crate::module::Role::Output => names.push((format!("{}[slot]", buffer.name), buffer.ty.clone(), true)),
-            crate::module::Role::Tail => names.push((format!("{}.items[slot]", buffer.name), buffer.ty.clone(), true)),
+            Role::Output => names.push((format!("{}[slot]", buffer.name), buffer.ty.clone(), true)),
+            Role::Tail => names.push((format!("{}.items[slot]", buffer.name), buffer.ty.clone(), true)),
             _ => {}
         }
     }

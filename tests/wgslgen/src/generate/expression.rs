@@ -56,15 +56,12 @@ impl Generator {
             .module
             .buffers
             .iter()
-            .filter(|of| matches!(of.role, Role::Input(_) | Role::Uniform))
+            .filter(|of| matches!(of.role, Role::Input(_)))
             .cloned()
             .collect();
         let fitting: Vec<_> = inputs.into_iter().filter(|of| of.ty == *ty).collect();
         if !fitting.is_empty() && self.chance(60) {
             let from = self.pick(&fitting);
-            if from.role == Role::Uniform {
-                return Expr::form(from.name, ty.clone(), Vec::new());
-            }
             let by = if self.chance(50) { self.read(&U32, 0).unwrap_or(word) } else { word };
             return Expr::form(format!("{0}[{{}} % arrayLength(&{0})]", from.name), ty.clone(), vec![by]);
         }
@@ -116,7 +113,8 @@ impl Generator {
             parts.push(self.expr(&part, depth));
             left -= width;
         }
-        Expr::make(ty, parts)
+        let made = Expr::make(ty.clone(), parts);
+        if sound(&made) { made } else { self.constant(&ty) }
     }
 
     fn operation(&mut self, ty: &Type, depth: u32) -> Option<Expr> {

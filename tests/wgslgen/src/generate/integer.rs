@@ -115,9 +115,9 @@ impl Generator {
                 }
                 _ => {
                     let of = self.runtime(&F32, depth);
-                    // The sign of a zero is not said.
-                    let abs = Expr::call("abs", F32, vec![self.fit(of)]);
-                    Expr::call("bitcast<u32>", U32, vec![abs])
+                    // The sign of a zero is not said, and Mesa's software driver keeps it even through `abs`.
+                    let of = self.fit(of);
+                    Expr::form("(bitcast<u32>({}) & 0x7fffffffu)", U32, vec![of])
                 }
             },
             (Type::Scalar(_), Scalar::I32) => {

@@ -241,6 +241,9 @@ impl Generator {
         for of in constants {
             self.know(of.name, of.ty, Known::Constant);
         }
+        for of in self.module.buffers.clone().into_iter().filter(|of| of.role == Role::Uniform) {
+            self.know(of.name, of.ty, Known::Fixed);
+        }
         for of in self.module.privates.clone() {
             self.know(of.name, of.ty, Known::Private);
         }

@@ -149,7 +149,7 @@ impl Generator {
     fn subgroup(&mut self) -> Stmt {
         let name = self.fresh("a");
         if let Subgroups::Exact(_) = self.options.subgroups
-            && self.chance(60)
+            && self.chance(75)
         {
             return self.sized(name);
         }
@@ -207,7 +207,7 @@ impl Generator {
             "ExclusiveAdd",
             "ExclusiveMul",
         ];
-        let text = match self.random.u32(0..6) {
+        let text = match self.random.u32(0..8) {
             0 => format!("let {name} = subgroupShuffle({{}}, (lane * 5u + 3u) % {size}u);"),
             1 => format!("let {name} = subgroupShuffleXor({{}}, {}u);", self.random.u32(1..size)),
             2 => format!("let {name} = subgroupBroadcast({{}}, {}u);", self.random.u32(..size)),

@@ -150,11 +150,10 @@ impl Generator {
         Some(made)
     }
 
-    /// A word that holds two small halves of a float.
+    /// A word that holds two small halves of a float, without their signs: that of a zero is not said.
     pub(super) fn halves(&mut self, depth: u32) -> Expr {
         let of = self.runtime(&Type::Vector(2, Scalar::F32), depth);
         let fitted = self.fit(of);
-        let sized = Expr::call("abs", fitted.ty.clone(), vec![fitted]);
-        Expr::call("pack2x16float", U32, vec![sized])
+        Expr::form("(pack2x16float({}) & 0x7fff7fffu)", U32, vec![fitted])
     }
 }
