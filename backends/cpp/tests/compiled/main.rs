@@ -7,6 +7,7 @@ mod constructs_host;
 mod corpus;
 mod cts_host;
 mod interpreter;
+mod random_host;
 mod rig;
 mod shaders_host;
 mod vendor_compilers;
