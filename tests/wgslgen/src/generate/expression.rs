@@ -52,13 +52,8 @@ impl Generator {
     /// Something from a buffer, which no compiler knows.
     fn loaded(&mut self, ty: &Type) -> Expr {
         let word = Expr::form(format!("in0[{}]", self.random.u32(0..24)), U32, Vec::new());
-        let inputs: Vec<_> = self
-            .module
-            .buffers
-            .iter()
-            .filter(|of| matches!(of.role, Role::Input(_)))
-            .cloned()
-            .collect();
+        let inputs: Vec<_> =
+            self.module.buffers.iter().filter(|of| matches!(of.role, Role::Input(_))).cloned().collect();
         let fitting: Vec<_> = inputs.into_iter().filter(|of| of.ty == *ty).collect();
         if !fitting.is_empty() && self.chance(60) {
             let from = self.pick(&fitting);
