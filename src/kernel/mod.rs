@@ -10,6 +10,7 @@ mod lower;
 mod reflect;
 mod resolve;
 mod source;
+mod unplaced;
 mod value;
 
 pub use abi::{ADDRESS_ALIGNMENT, AbiParam, PackedScalars, SCALAR_BYTES_MAX, Variant, abi};

@@ -11,7 +11,7 @@ use naga::proc::IndexableLength;
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
 use naga::{ArraySize, Module, Override, Scalar, ScalarKind, ShaderStage, TypeInner, WithSpan};
 
-use super::{KernelSource, bounds, diagnosis};
+use super::{KernelSource, bounds, diagnosis, unplaced};
 use crate::error::{InvalidKernel, KernelProblem};
 
 /// Everything a kernel of buffers and scalars may need of a device. What is left out (textures' extensions, ray queries,
@@ -49,7 +49,8 @@ pub fn parse(wgsl: &str) -> Result<(Module, ModuleInfo), InvalidKernel> {
 pub(super) fn parsed(wgsl: &str) -> Result<(Module, ModuleInfo), KernelProblem> {
     bounds::check(wgsl)?;
     let module = naga::front::wgsl::parse_str(wgsl).map_err(|error| diagnosis::of_parse(&error, wgsl))?;
-    let info = validated(&module, CAPABILITIES).map_err(|error| diagnosis::of_validation(&error, wgsl))?;
+    let info = validated(&module, CAPABILITIES)
+        .map_err(|error| diagnosis::of_validation(&unplaced::placed(error, &module), wgsl))?;
     Ok((module, info))
 }
 

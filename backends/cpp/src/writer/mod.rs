@@ -72,7 +72,7 @@ pub(crate) fn write(lowered: &Lowered, wgsl: &str, options: &Options) -> Result<
     let module = &lowered.module;
     let names = Names::new(module);
     let symbol = options.symbol.clone().unwrap_or_else(|| format!("wgk_{}", symbol_part(&module.entry_points[0].name)));
-    check_workgroup(lowered)?;
+    check_workgroup(lowered, wgsl)?;
     let subgroup_size = (options.dialect == Dialect::Cuda).then_some(32);
     let layout = Layout::new(module, &names)?;
     let globals = global::globals(module, lowered, &names, &layout)?;
@@ -121,12 +121,12 @@ fn symbol_part(name: &str) -> String {
     part
 }
 
-fn check_workgroup(lowered: &Lowered) -> Result<()> {
+fn check_workgroup(lowered: &Lowered, wgsl: &str) -> Result<()> {
     let size = lowered.reflection.workgroup_size;
     let invocations: u64 = size.iter().map(|side| u64::from(*side)).product();
     if invocations > INVOCATIONS_MAX || size[2] > 64 {
         return Err(Refusal {
-            span: naga::Span::default(),
+            span: entry_span(wgsl, &lowered.module.entry_points[0].name),
             text: format!(
                 "the workgroup size {size:?} is too large: a block of CUDA or HIP has at most {INVOCATIONS_MAX} invocations, and \
                  64 in z; take a smaller one"
@@ -134,6 +134,18 @@ fn check_workgroup(lowered: &Lowered) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// Where an entry point's name stands: naga keeps no place of it. A comment that says the same before it would be taken for it.
+fn entry_span(wgsl: &str, name: &str) -> naga::Span {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let found = wgsl.match_indices(name).find(|(at, _)| {
+        let before = wgsl[..*at].trim_end();
+        let after = wgsl[at + name.len()..].chars().next();
+        before.len() < *at && before.ends_with("fn") && !after.is_some_and(is_word)
+    });
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    found.map_or_else(naga::Span::default, |(at, name)| naga::Span::new(offset(at), offset(at + name.len())))
 }
 
 impl Writer<'_> {
