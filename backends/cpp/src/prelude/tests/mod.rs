@@ -5,7 +5,9 @@ use super::*;
 mod conversions;
 mod halves;
 mod integers;
+mod known;
 mod program;
+mod waits;
 
 #[test]
 fn a_text_has_what_is_used_and_no_more() {
