@@ -65,11 +65,3 @@ fn every_name_stands_alone() {
     let texts: Vec<String> = NAMES.iter().map(|name| text(Dialect::Host, FloatMode::Strict, &[name])).collect();
     program::check_syntax(&texts);
 }
-
-#[test]
-fn dump() {
-    let Ok(folder) = std::env::var("DUMP") else { return };
-    for (name, dialect) in [("cuda", Dialect::Cuda), ("hip", Dialect::Hip), ("host", Dialect::Host)] {
-        std::fs::write(format!("{folder}/{name}.h"), text(dialect, FloatMode::Strict, &NAMES)).unwrap();
-    }
-}

@@ -1,4 +1,5 @@
-// What CUDA has and the ladder of the prelude needs, over the host's runtime: so its steps are tried where they can be seen.
+// What CUDA and HIP have and the ladder of the prelude needs, over the host's runtime: so its steps are tried where they can be
+// seen. HIP's exchanges name no lanes; a lane that is read has to be there all the same.
 
 #include <math.h>
 
@@ -51,3 +52,28 @@ static unsigned __ballot_sync(unsigned mask, bool holds) {
 static int __all_sync(unsigned mask, bool holds) { return __ballot_sync(mask, holds) == mask; }
 
 static int __any_sync(unsigned mask, bool holds) { return __ballot_sync(mask, holds) != 0; }
+
+#define __HIP_MEMORY_SCOPE_AGENT 0
+#define __hip_atomic_fetch_add(place, value, order, scope) __atomic_fetch_add(place, value, order)
+#define __builtin_amdgcn_fence(order, scope) (void)0
+#define __builtin_amdgcn_wave_barrier() wg_host_exchange(nullptr, 0, 0)
+
+template <typename T> static T __shfl(T value, int lane, int) {
+    const wg_host_gathered* const from = wg_host_exchange(&value, sizeof(T), 0);
+    if (lane < 0 || lane > 127 || (from->present[lane / 32] >> lane % 32 & 1) == 0) wg_host_fail("a lane is read that is not here");
+    __builtin_memcpy(&value, from->values[lane], sizeof(T));
+    return value;
+}
+
+static unsigned long long __ballot(bool holds) {
+    const wg_host_gathered* const from = wg_host_exchange(&holds, 1, 0);
+    unsigned long long bits = 0;
+    for (unsigned lane = 0; lane < 64; ++lane) {
+        if (from->present[lane / 32] >> lane % 32 & 1 && from->values[lane][0]) bits |= 1ull << lane;
+    }
+    return bits;
+}
+
+static int __all(bool holds) { return __ballot(!holds) == 0; }
+
+static int __any(bool holds) { return __ballot(holds) != 0; }

@@ -128,10 +128,18 @@ fn invocations_meet_at_barriers_and_in_subgroups() {
 #[test]
 fn the_ladder_of_devices_gives_the_same() {
     let words: Vec<&'static str> = crate::prelude::item::words(PROGRAM);
-    let prelude = text(Dialect::Cuda, FloatMode::Strict, &words);
-    let source = format!("{SHUFFLES}{prelude}{WORDS}{PROGRAM}");
-    let Some(program) = Program::with(&source, Optimise::No, &["-Wno-unused-function"]) else { return };
-    compare(&program.words(&[]), &all_expected(32));
+    for (dialect, size) in [(Dialect::Cuda, 32), (Dialect::Hip, 32), (Dialect::Hip, 64)] {
+        let prelude = text(dialect, FloatMode::Strict, &words);
+        let source = format!("{SHUFFLES}{prelude}{WORDS}{PROGRAM}");
+        let size_flag = format!("-DWG_SUBGROUP_SIZE={size}");
+        // One vendor's functions are not called by the other, and the size of CUDA's subgroups is its own.
+        let mut flags = vec!["-Wno-unused-function"];
+        if dialect == Dialect::Hip {
+            flags.push(&size_flag);
+        }
+        let Some(program) = Program::with(&source, Optimise::No, &flags) else { return };
+        compare(&program.words(&[]), &all_expected(size));
+    }
 }
 
 /// Whether a signal of `abort` ended it, told by `timeout` as a shell does.
