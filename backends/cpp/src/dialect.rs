@@ -225,6 +225,8 @@ pub(crate) const SPELLINGS: &[Spelling] = &[
         "__shfl(value, lane, WG_SUBGROUP_SIZE)",
         "",
     ),
+    row("WG_JOINS_AT_ONCE(Op, T)", "joins_at_once<Op, T>", "false", ""),
+    row("WG_AT_ONCE(Op, n, value)", "at_once<Op>(WG_MASK(n), value)", "value", ""),
     row("WG_ALL(n, a)", "__all_sync(WG_MASK(n), a) != 0", "__all(a) != 0", ""),
     row("WG_ANY(n, a)", "__any_sync(WG_MASK(n), a) != 0", "__any(a) != 0", ""),
     row("WG_BALLOT(n, a)", "__ballot_sync(WG_MASK(n), a)", "__ballot(a)", ""),

@@ -63,6 +63,7 @@ const PARTS: &[Part] = &[
     part!("atomic", ALL),
     part!("workgroup", ALL),
     part!("subgroup", ALL),
+    part!("redux", &[Dialect::Cuda]),
     part!("ladder", DEVICES),
     part!("gathered", HOST),
     part!("collective", ALL),

@@ -43,9 +43,6 @@ template <typename To> WG_FUNCTION To convert(const f16 a) {
     }
 }
 
-// From a decimal that the writer has already rounded.
-WG_FUNCTION constexpr f16 f16_bits(const u16 bits) { return {bits}; }
-
 #define WG_HALF_1(name) \
     WG_FUNCTION f16 name(const f16 a) { return narrow(name(wide(a))); }
 

@@ -89,7 +89,7 @@ fn after_brackets(text: &'static str, open: char, close: char) -> &'static str {
 }
 
 /// What a line declares. Declarations begin at the margin, and nothing else does.
-fn declared(line: &'static str) -> Option<&'static str> {
+pub(super) fn declared(line: &'static str) -> Option<&'static str> {
     let starts = |text: &'static str, with: &str| text.strip_prefix(with).map(str::trim_start);
     if let Some(name) = starts(line, "#define ").or_else(|| starts(line, "#ifndef ")) {
         return Some(word(name));

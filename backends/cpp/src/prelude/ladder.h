@@ -30,7 +30,9 @@ template <u32 X, u32 Y, u32 Z, typename T> WG_FUNCTION T from_first(const T valu
 
 template <typename Op, u32 X, u32 Y, u32 Z, typename T> WG_FUNCTION T reduce(T value) {
     const u32 lane = subgroup_invocation_id<X, Y, Z>();
-    if constexpr (X * Y * Z % WG_SUBGROUP_SIZE == 0) {
+    if constexpr (WG_JOINS_AT_ONCE(Op, T)) {
+        return WG_AT_ONCE(Op, (members<X, Y, Z>()), value);
+    } else if constexpr (X * Y * Z % WG_SUBGROUP_SIZE == 0) {
         for (u32 far = WG_SUBGROUP_SIZE / 2; far > 0; far /= 2) {
             value = Op::join(value, from_lane<X, Y, Z>(value, lane ^ far));
         }

@@ -80,6 +80,24 @@ impl Program {
     }
 }
 
+/// Have g++ read texts, each by itself; several at a time, since most of a compiler's time is its start.
+pub(super) fn check_syntax(texts: &[String]) {
+    if !has_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder for the texts");
+    let mut distinct: Vec<&String> = texts.iter().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    for (index, text) in distinct.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{index}.cpp")), text).expect("a file that is written");
+    }
+    let files = (0..distinct.len()).map(|index| format!("{index}.cpp"));
+    let flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-fsyntax-only"];
+    let done = Command::new("g++").current_dir(folder.path()).args(flags).args(files).output().expect("g++ starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
 fn run(program: &Path, input: &Path, args: &[&str]) -> Output {
     let input = std::fs::File::open(input).expect("a file that was written");
     // A wait that never ends would hang the test: the limit ends it with a signal.
