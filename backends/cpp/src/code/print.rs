@@ -69,14 +69,14 @@ pub(crate) struct Printer<'a> {
     level: usize,
     /// The file that `#line` names, if any is wanted.
     file: Option<&'a str>,
-    /// The line that a compiler gives to the next line of text, where a directive was given.
+    /// The line that a compiler gives to the next line of text; `u32::MAX`, and no line of the WGSL, until a directive was given.
     line: u32,
     uses: BTreeSet<&'static str>,
 }
 
 impl<'a> Printer<'a> {
     pub(crate) fn new(file: Option<&'a str>) -> Self {
-        Self { text: String::new(), level: 0, file, line: 0, uses: BTreeSet::new() }
+        Self { text: String::new(), level: 0, file, line: u32::MAX, uses: BTreeSet::new() }
     }
 
     /// The text, and the names of the prelude that it uses.

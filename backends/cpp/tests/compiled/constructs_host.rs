@@ -7,6 +7,7 @@
 use graphreel::kernel::{BindingInfo, Reflection, Variant, reflect};
 use graphreel_compilers::host::{Host, Job};
 use graphreel_compilers::present;
+use graphreel_cpp::Loops;
 
 use crate::corpus;
 use crate::interpreter::{Close, Launch};
@@ -120,7 +121,7 @@ fn close(subject: &Subject) -> Close {
     })
 }
 
-fn compare(test: &str, subgroup_size: u32, subjects: &[Subject]) {
+fn compare(test: &str, subgroup_size: u32, form: Form, subjects: &[Subject]) {
     let Some(host) = present(test, Host::find()) else { return };
     let host = host.with_subgroups(subgroup_size);
     let reflections: Vec<Reflection> = subjects.iter().map(|subject| reflect(&subject.source).unwrap()).collect();
@@ -128,7 +129,7 @@ fn compare(test: &str, subgroup_size: u32, subjects: &[Subject]) {
         .flat_map(|number| SIZES.map(|size| (number, size, launch(&reflections[number], size))))
         .collect();
     let jobs: Vec<Job> = launches.iter().map(|(number, _, launch)| launch.job(*number)).collect();
-    let results = run(&mut programs(&host, subjects, Form::host(Variant::Direct)), &jobs);
+    let results = run(&mut programs(&host, subjects, form), &jobs);
     let mut failed = Vec::new();
     for ((number, size, launch), result) in launches.iter().zip(results) {
         let subject = &subjects[*number];
@@ -140,7 +141,17 @@ fn compare(test: &str, subgroup_size: u32, subjects: &[Subject]) {
 
 #[test]
 fn every_construct_does_what_the_interpreter_does() {
-    compare("every_construct_does_what_the_interpreter_does", 32, &corpus::constructs());
+    let form = Form::host(Variant::Direct);
+    compare("every_construct_does_what_the_interpreter_does", 32, form, &corpus::constructs());
+}
+
+#[test]
+fn what_bounds_a_loop_changes_none_that_ends() {
+    let mut subjects = corpus::constructs();
+    subjects.retain(|subject| subject.name == "control");
+    assert!(!subjects.is_empty(), "there is a file of control flow");
+    let form = Form { loops: Loops::Bounded { rounds: 1 << 20 }, ..Form::host(Variant::Direct) };
+    compare("what_bounds_a_loop_changes_none_that_ends", 32, form, &subjects);
 }
 
 /// Wide waves are those of some of AMD's devices; narrow ones have many subgroups in a workgroup.
@@ -150,6 +161,7 @@ fn subgroups_of_every_size_do_what_the_interpreter_does() {
     subjects.retain(|subject| subject.name == "subgroups");
     assert!(!subjects.is_empty(), "there is a file of subgroup operations");
     for size in [16, 64] {
-        compare("subgroups_of_every_size_do_what_the_interpreter_does", size, &subjects);
+        let form = Form::host(Variant::Direct);
+        compare("subgroups_of_every_size_do_what_the_interpreter_does", size, form, &subjects);
     }
 }

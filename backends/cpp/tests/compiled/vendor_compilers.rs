@@ -5,21 +5,22 @@ use graphreel::kernel::Variant;
 use graphreel_compilers::hiprtc::{Hiprtc, Source};
 use graphreel_compilers::nvrtc::Nvrtc;
 use graphreel_compilers::{announce, present};
-use graphreel_cpp::{Dialect, FloatMode, Translation, join};
+use graphreel_cpp::{Dialect, FloatMode, Loops, Translation, join};
 
 use crate::corpus;
 use crate::rig::{Form, Subject, thorough, units};
 
 /// The forms of `dialect` and the kernels that each is tried on: those of `shaders/` in all forms, all kernels in two, in which
-/// every variant and mode occurs.
+/// every variant, every mode, and loops that are trusted and that are not occur.
 fn forms(dialect: Dialect) -> Vec<(Form, Vec<Subject>)> {
     let (few, all) = (corpus::shaders(), corpus::all());
-    let form = |variant, floats| Form { dialect, variant, floats };
+    let form = |variant, floats, loops| Form { dialect, variant, floats, loops };
+    let bounded = Loops::Bounded { rounds: 1 << 32 };
     vec![
-        (form(Variant::Direct, FloatMode::Strict), all.clone()),
-        (form(Variant::Indirect, FloatMode::Fast), all.clone()),
-        (form(Variant::Direct, FloatMode::Fast), if thorough() { all.clone() } else { few.clone() }),
-        (form(Variant::Indirect, FloatMode::Strict), if thorough() { all } else { few }),
+        (form(Variant::Direct, FloatMode::Strict, Loops::Trusted), all.clone()),
+        (form(Variant::Indirect, FloatMode::Fast, bounded), all.clone()),
+        (form(Variant::Direct, FloatMode::Fast, Loops::Trusted), if thorough() { all.clone() } else { few.clone() }),
+        (form(Variant::Indirect, FloatMode::Strict, bounded), if thorough() { all } else { few }),
     ]
 }
 
