@@ -14,6 +14,8 @@ mod plan;
 mod statement;
 mod weight;
 
+pub(crate) use hoist::{result_of, visit};
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
