@@ -1,4 +1,4 @@
-// What CUDA does for all lanes at once, from sm_80 on: joins of 32-bit integers.
+// What CUDA does for all lanes at once, from sm_80 on: joins of 32-bit integers. By PTX, as not every NVRTC has the functions.
 
 template <typename Op, typename T> constexpr bool joins_at_once =
 #if __CUDA_ARCH__ >= 800
@@ -7,16 +7,24 @@ template <typename Op, typename T> constexpr bool joins_at_once =
     false;
 #endif
 
+#define WG_REDUX(operation) asm volatile("redux.sync." operation " %0, %1, %2;" : "=r"(joined) : "r"(value), "r"(mask))
+
 template <typename Op, typename T> WG_FUNCTION T at_once(const u32 mask, const T value) {
+    T joined = value;
 #if __CUDA_ARCH__ >= 800
-    if constexpr (is_same<Op, joining_add>) return T(__reduce_add_sync(mask, u32(value)));
-    else if constexpr (is_same<Op, joining_min>) return __reduce_min_sync(mask, value);
-    else if constexpr (is_same<Op, joining_max>) return __reduce_max_sync(mask, value);
-    else if constexpr (is_same<Op, joining_and>) return T(__reduce_and_sync(mask, u32(value)));
-    else if constexpr (is_same<Op, joining_or>) return T(__reduce_or_sync(mask, u32(value)));
-    else return T(__reduce_xor_sync(mask, u32(value)));
+    if constexpr (is_same<Op, joining_add>) WG_REDUX("add.u32");
+    else if constexpr (is_same<Op, joining_and>) WG_REDUX("and.b32");
+    else if constexpr (is_same<Op, joining_or>) WG_REDUX("or.b32");
+    else if constexpr (is_same<Op, joining_xor>) WG_REDUX("xor.b32");
+    else if constexpr (is_same<Op, joining_min>) {
+        if constexpr (is_signed<T>) WG_REDUX("min.s32");
+        else WG_REDUX("min.u32");
+    } else {
+        if constexpr (is_signed<T>) WG_REDUX("max.s32");
+        else WG_REDUX("max.u32");
+    }
 #else
     (void)mask;
-    return value;
 #endif
+    return joined;
 }

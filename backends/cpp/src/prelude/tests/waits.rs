@@ -68,7 +68,7 @@ impl Lanes {
             ("quad broadcast", self.of(lane, lane | 3)),
             ("quad x", self.of(lane, lane ^ 1)),
             ("quad y", self.of(lane, lane ^ 2)),
-            ("quad diagonal", u64::from(self.of(lane, lane ^ 3) % 2 == 0)),
+            ("quad diagonal", u64::from(self.of(lane, lane ^ 3).is_multiple_of(2))),
         ]
     }
 }
