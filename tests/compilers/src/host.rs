@@ -37,7 +37,7 @@ const OPTIONS: [&str; 8] = [
 const WARNINGS: [&str; 3] = ["-Wall", "-Wextra", "-Werror"];
 
 /// Warnings that generated code may cause, each with its reason.
-const WARNINGS_ALLOWED: [&str; 6] = [
+const WARNINGS_ALLOWED: [&str; 8] = [
     // WGSL lets a kernel declare what it does not use: parameters, variables, values, functions and the labels that leave
     // loops.
     "-Wno-unused-parameter",
@@ -47,6 +47,9 @@ const WARNINGS_ALLOWED: [&str; 6] = [
     "-Wno-unused-label",
     // A padding-preserving store leaves out members on purpose.
     "-Wno-missing-field-initializers",
+    // WGSL lets a kernel compare a value with itself, and with the limits of its type.
+    "-Wno-tautological-compare",
+    "-Wno-type-limits",
 ];
 
 /// The longest that one compile takes before it counts as hanging.

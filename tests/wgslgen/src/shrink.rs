@@ -223,9 +223,12 @@ fn node<'a>(expr: &'a mut Expr, left: &mut usize) -> Option<&'a mut Expr> {
 /// What may stand for an expression and is smaller: a literal, or a part that has its type.
 fn smaller(expr: &Expr) -> Vec<Expr> {
     let mut found = Vec::new();
+    if expr.kind == Kind::Pointer {
+        return found;
+    }
     let is_plain =
         matches!(expr.kind, Kind::Literal(_)) || (expr.args.is_empty() && matches!(expr.kind, Kind::Call(_)));
-    if !is_plain && !matches!(expr.kind, Kind::Pointer) {
+    if !is_plain {
         found.push(match &expr.ty {
             Type::Scalar(scalar) => {
                 let number = match scalar {
@@ -244,6 +247,10 @@ fn smaller(expr: &Expr) -> Vec<Expr> {
 
 /// Operands, at any depth, of a type; the nearest first.
 fn parts(expr: &Expr, ty: &Type, to: &mut Vec<Expr>) {
+    if expr.kind == Kind::Deref {
+        // What is inside is a pointer, though it is written down with the type that it points to.
+        return;
+    }
     for arg in expr.args.iter().filter(|arg| arg.ty == *ty && !matches!(arg.kind, Kind::Pointer)) {
         to.push(arg.clone());
     }

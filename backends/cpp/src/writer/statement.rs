@@ -68,7 +68,10 @@ impl Body<'_> {
                     _ => self.whole(*pointer)?,
                 };
                 out.push(Stmt::Do(Expr::helper("barrier", [])));
-                self.define(*result, value, out)?;
+                // A load that nothing reads would be a statement without effect.
+                if self.info[*result].ref_count > 0 {
+                    self.define(*result, value, out)?;
+                }
                 out.push(Stmt::Do(Expr::helper("barrier", [])));
             }
             Statement::Call { function, arguments, result } => self.call(*function, arguments, *result, out)?,

@@ -43,7 +43,7 @@ impl Generator {
                 let args = vec![self.fit(left), self.fit(right)];
                 Expr::call("cross", ty.clone(), args)
             }
-            15 | 16 => self.from_other(ty, scalar, depth)?,
+            15 | 16 => self.converted_real(ty, scalar, depth)?,
             17 if scalar == Scalar::F32 => {
                 let of = self.runtime(ty, depth);
                 Expr::call("quantizeToF16", ty.clone(), vec![self.fit(of)])
@@ -86,7 +86,7 @@ impl Generator {
         Expr::call("dot", F32, args)
     }
 
-    fn from_other(&mut self, ty: &Type, scalar: Scalar, depth: u32) -> Option<Expr> {
+    fn converted_real(&mut self, ty: &Type, scalar: Scalar, depth: u32) -> Option<Expr> {
         let from = match self.random.u32(0..4) {
             0 => Scalar::Bool,
             1 if scalar == Scalar::F32 && self.options.f16 => Scalar::F16,

@@ -35,7 +35,7 @@ const CONSTRUCTS: &[&str] = &[
 ];
 
 /// Of 2,000 kernels, in how many each construct has to be at least.
-const FEWEST: usize = 20;
+const FEWEST: usize = 10;
 
 #[test]
 fn every_construct_occurs() {

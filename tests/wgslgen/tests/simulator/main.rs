@@ -1,5 +1,4 @@
 //! The generator on the simulator: every kernel is well defined, compiles, ends, and gives the same bytes however it is run.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod coverage;
 mod oracle;
