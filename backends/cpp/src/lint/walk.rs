@@ -381,10 +381,9 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// A node for a value that differs by itself, and depends on the flow and on `others` too.
+    /// A node for a value that differs by itself, and depends on `others` too.
     pub(super) fn source(&mut self, level: super::graph::Level, cause: Cause<'m>, others: &[Node]) -> Node {
         let node = self.graph.node(Note::Source(level, cause));
-        self.graph.edge(node, self.flow);
         others.iter().for_each(|other| self.graph.edge(node, *other));
         node
     }
