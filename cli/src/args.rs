@@ -69,9 +69,49 @@ pub(crate) struct CheckArgs {
     /// With --sanitize: the value of a scalar; once for each that the kernels take
     #[arg(long, value_name = "NAME=VALUE", requires = "sanitize", value_parser = scalar)]
     pub(crate) scalar: Vec<(String, String)>,
+    /// End with code 1 where a lint finds something
+    #[arg(long)]
+    pub(crate) deny_lints: bool,
+    /// Print one entry point as C++, and nothing else, to standard output
+    #[arg(long, value_enum, value_name = "LANGUAGE", conflicts_with_all = ["sanitize", "json"])]
+    pub(crate) emit: Option<EmitArg>,
+    /// What --emit writes, and how.
+    #[command(flatten)]
+    pub(crate) emission: EmissionArgs,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,
+}
+
+/// What `--emit` can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EmitArg {
+    /// CUDA C++, for NVRTC and nvcc
+    Cuda,
+    /// HIP C++, for hipRTC and hipcc, with WG_SUBGROUP_SIZE defined as the device's wave size
+    Hip,
+    /// C++17 for the processor, over the host runtime
+    Host,
+}
+
+/// What `check --emit` writes, and how.
+#[derive(Debug, Args)]
+pub(crate) struct EmissionArgs {
+    /// With --emit: the entry point, where the file has several
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    pub(crate) entry: Option<String>,
+    /// With --emit: the value of an override, by name or by `@id`; once for each
+    #[arg(long = "override", value_name = "NAME=VALUE", requires = "emit", value_parser = constant)]
+    pub(crate) constants: Vec<(String, f64)>,
+    /// With --emit: let the compiler fuse operations and use fast functions, as far as WGSL leaves room for it
+    #[arg(long, requires = "emit")]
+    pub(crate) fast_floats: bool,
+    /// With --emit: the code for indirect launches, whose workgroups are counted in device memory
+    #[arg(long, requires = "emit")]
+    pub(crate) indirect: bool,
+    /// With --emit: no `#line` directives, by which a compiler's messages point at the WGSL
+    #[arg(long, requires = "emit")]
+    pub(crate) no_lines: bool,
 }
 
 /// Arguments of `bench`.
@@ -127,6 +167,16 @@ fn scalar(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
+fn constant(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("an override is given as NAME=VALUE")?;
+    let number = match value.trim() {
+        "true" => 1.0,
+        "false" => 0.0,
+        value => value.parse().map_err(|_| format!("`{value}` is neither a number nor true or false"))?,
+    };
+    Ok((name.trim().to_owned(), number))
+}
+
 fn tier(name: &str) -> Result<Tier, String> {
     Tier::from_name(name).ok_or_else(|| {
         let names: Vec<_> = Tier::ALL.iter().map(|tier| tier.name()).collect();
@@ -152,6 +202,15 @@ mod tests {
         assert_eq!(args.nodes, [1, 7]);
         assert_eq!(args.workload, [WorkloadArg::Chain, WorkloadArg::Digits]);
         assert_eq!((args.replays, args.tier), (None, None));
+    }
+
+    #[test]
+    fn overrides_are_numbers_or_booleans() {
+        assert_eq!(constant("tile=16"), Ok(("tile".to_owned(), 16.0)));
+        assert_eq!(constant(" 7 = -1.5e3 "), Ok(("7".to_owned(), -1500.0)));
+        assert_eq!(constant("on=true"), Ok(("on".to_owned(), 1.0)));
+        assert!(constant("tile").is_err_and(|text| text.contains("NAME=VALUE")));
+        assert!(constant("tile=wide").is_err_and(|text| text.contains("`wide`")));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `graphreel check FILE.wgsl`: does it parse, is it valid, and what do its entry points take.
+//! `graphreel check FILE.wgsl`: does it parse, is it valid, what do its entry points take, and what should they not do.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,10 +8,13 @@ use std::path::Path;
 use comfy_table::Table;
 use graphreel::error::{InvalidKernel, KernelProblem};
 use graphreel::kernel::{BindingInfo, EntryInfo, OverrideInfo, Reflection, inspect, overrides};
+use graphreel_cpp::lint;
 use serde::Serialize;
 
 use crate::args::CheckArgs;
+use crate::emission;
 use crate::failure::Failure;
+use crate::linted::{self, Row};
 use crate::output::{self, Json};
 use crate::trial::{self, Trial};
 
@@ -30,6 +33,8 @@ struct Report<'a> {
     overrides: &'a [OverrideInfo],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lints: Option<&'a [Row<'a>]>,
     /// Of `--sanitize`.
     #[serde(skip_serializing_if = "Option::is_none")]
     trial: Option<&'a Trial>,
@@ -51,19 +56,23 @@ struct Fault<'a> {
 ///
 /// # Errors
 ///
-/// [`Failure::Read`]; [`Failure::Kernel`] when the file does not hold valid WGSL; with `--sanitize` what came of the runs.
+/// [`Failure::Read`]; [`Failure::Kernel`] when the file does not hold valid WGSL; [`Failure::Lints`] with `--deny-lints`; with
+/// `--sanitize` what came of the runs, and with `--emit` why there is no C++.
 pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
     let json = Json::new(args.json.json.clone());
     groups_of(&args)?;
     json.check()?;
     let file = args.file.display().to_string();
     let text = read(&args.file).map_err(|source| Failure::Read { path: file.clone(), source })?;
+    if let Some(language) = args.emit {
+        return emission::run(&file, &text, language, &args);
+    }
     let schema = "graphreel.check/1";
-    match inspect(&text).and_then(|entries| Ok((entries, overrides(&text)?))) {
-        Ok((entries, overrides)) => {
+    match inspect(&text).and_then(|entries| Ok((entries, overrides(&text)?, lint(&text)?))) {
+        Ok((entries, overrides, lints)) => {
             let entries = entries.as_slice();
             if json.leaves_stdout() {
-                output::print(&describe(&file, entries, &overrides))?;
+                output::print(&(describe(&file, entries, &overrides) + &linted::listed(&file, &lints)))?;
             }
             let trial = args.sanitize.then(|| trial::run(&text, entries, &args)).transpose()?;
             let trial = trial.as_ref();
@@ -71,8 +80,20 @@ pub(crate) fn run(args: CheckArgs) -> Result<(), Failure> {
                 output::print(&trial.describe())?;
             }
             let (entries, overrides) = (Some(entries), overrides.as_slice());
-            json.put(&Report { schema, file: &file, valid: true, entries, overrides, trial, ..Report::default() })?;
-            trial.map_or(Ok(()), Trial::outcome)
+            let rows: Vec<Row<'_>> = lints.iter().map(Row::from).collect();
+            let lints = Some(rows.as_slice());
+            json.put(&Report {
+                schema,
+                file: &file,
+                valid: true,
+                entries,
+                overrides,
+                lints,
+                trial,
+                ..Report::default()
+            })?;
+            trial.map_or(Ok(()), Trial::outcome)?;
+            linted::outcome(&file, rows.len(), &args)
         }
         Err(error) => {
             let message = error.problem.to_string();

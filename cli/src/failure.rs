@@ -72,6 +72,30 @@ pub(crate) enum Failure {
     /// The sanitizer found something.
     #[error("the sanitizer found {0} fault{s} in the kernels", s = if *.0 == 1 { "" } else { "s" })]
     Findings(usize),
+    /// `--deny-lints`, and there are some.
+    #[error("{path}: {count} lint{s}, and --deny-lints allows none", s = if *.count == 1 { "" } else { "s" })]
+    Lints {
+        /// The file, as given.
+        path: String,
+        /// How many.
+        count: usize,
+    },
+    /// `--emit` of a file with several entry points, none of them named.
+    #[error("{path}: it has several compute entry points, name one with --entry: {}", found.join(", "))]
+    Entry {
+        /// The file, as given.
+        path: String,
+        /// Their names.
+        found: Vec<String>,
+    },
+    /// `--emit` of a kernel whose override has no value.
+    #[error("{path}: override `{name}` has no default value; give it one with --override {name}=VALUE")]
+    Override {
+        /// The file, as given.
+        path: String,
+        /// Its name or its number.
+        name: String,
+    },
     /// Kernels of a file did not run to their end.
     #[error("{failed} of {runs} kernels did not run to the end")]
     Runs {

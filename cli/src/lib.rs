@@ -7,8 +7,10 @@ mod bench;
 mod check;
 mod devices;
 mod digits;
+mod emission;
 mod failure;
 mod finding;
+mod linted;
 mod logging;
 mod output;
 #[cfg(not(feature = "sim"))]

@@ -140,3 +140,56 @@ fn every_shipped_kernel_is_valid() {
         assert_eq!(code, Some(0), "{stderr}");
     }
 }
+
+const LINTED: &str = "\
+var<workgroup> sum: u32;
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    if lane > 3u {
+        return;
+    }
+    workgroupBarrier();
+    out[lane] = sum;
+}
+";
+
+#[test]
+fn lints_are_warnings_unless_they_are_denied() {
+    let (Run { code, stdout, stderr }, path, _folder) = check(LINTED, false);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let lint = format!("{}:6:9: warning[early-return]: this `return`", path.display());
+    assert!(stdout.lines().any(|line| line.starts_with(&lint)), "{stdout}");
+    let denied = run(graphreel(&["check", path.to_str().expect("UTF-8"), "--deny-lints"]));
+    assert_eq!(denied.code, Some(1));
+    assert!(denied.stdout.contains(&lint));
+    assert_eq!(denied.stderr, format!("error: {}: 1 lint, and --deny-lints allows none\n", path.display()));
+    let (run_clean, path, _folder) = check(GOOD, false);
+    assert!(!run_clean.stdout.contains("warning"), "{}", run_clean.stdout);
+    assert_eq!(run(graphreel(&["check", path.to_str().expect("UTF-8"), "--deny-lints"])).code, Some(0));
+}
+
+#[test]
+fn lints_as_json() {
+    let (run_linted, path, _folder) = check(LINTED, true);
+    assert_eq!(run_linted.code, Some(0));
+    let report = run_linted.json();
+    let lint = &report["lints"][0];
+    assert_eq!((&lint["rule"], &lint["entry"]), (&json!("early-return"), &json!("main")));
+    assert_eq!((&lint["line"], &lint["column"]), (&json!(6), &json!(9)));
+    assert!(lint["message"].as_str().is_some_and(|text| text.contains("`workgroupBarrier` (line 8)")), "{report}");
+    assert_eq!(report["lints"].as_array().map(Vec::len), Some(1));
+    let denied = run(graphreel(&["check", path.to_str().expect("UTF-8"), "--deny-lints", "--json"]));
+    assert_eq!((denied.code, &denied.json()["lints"]), (Some(1), &report["lints"]));
+    let (good, _, _folder) = check(GOOD, true);
+    assert_eq!(good.json()["lints"], json!([]));
+}
+
+#[test]
+fn what_a_kernel_cannot_take_has_its_place() {
+    let texture = "@group(0) @binding(0) var image: texture_2d<f32>;\n@compute @workgroup_size(1)\nfn main() { \
+                   let x = textureLoad(image, vec2<i32>(), 0); }\n";
+    let (Run { code, stderr, .. }, path, _folder) = check(texture, false);
+    assert_eq!(code, Some(1));
+    assert!(stderr.starts_with(&format!("error: {}:1:23: variable `image` is a texture", path.display())), "{stderr}");
+}

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod devices;
+mod emit;
 mod program;
 mod serve_check;
 mod sim;

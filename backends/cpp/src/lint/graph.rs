@@ -9,6 +9,9 @@ use super::cause::Note;
 /// which thousands of variables are written.
 const EDGES_MAX: usize = 1 << 22;
 
+/// Nodes of one function's graph; likewise.
+const NODES_MAX: usize = 1 << 22;
+
 /// A value, or a place in the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Node(u32);
@@ -53,7 +56,7 @@ impl<'m> Graph<'m> {
 
     /// A node whose edges are still to come.
     pub(super) fn node(&mut self, note: Note<'m>) -> Node {
-        let node = Node(u32::try_from(self.notes.len()).expect("a text of 16 MiB has fewer nodes than 2^32"));
+        let node = Node(u32::try_from(self.notes.len()).expect("the walk ends where the graph is full"));
         self.notes.push(note);
         node
     }
@@ -89,7 +92,7 @@ impl<'m> Graph<'m> {
 
     /// Whether it took all that it takes, so that edges are missing.
     pub(super) fn is_full(&self) -> bool {
-        self.edges.len() >= EDGES_MAX
+        self.edges.len() >= EDGES_MAX || self.notes.len() >= NODES_MAX
     }
 
     pub(super) fn note(&self, node: Node) -> &Note<'m> {

@@ -8,6 +8,10 @@ use super::graph::{Graph, Node};
 use super::steps::{self, Step};
 use super::summary::{Requirement, Summary};
 
+/// Writes that are looked at in all to find which variables a statement with blocks writes: more than 600 levels, the deepest that
+/// naga reads, of 10,000 writes.
+const LOOKS_MAX: usize = 1 << 25;
+
 /// How a part of a body may be left.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub(super) struct Behaviour {
@@ -103,6 +107,7 @@ pub(super) struct Walk<'m> {
     frames: Vec<Frame>,
     /// Which variable is written by which step, in order of the steps.
     writes: Vec<(usize, usize)>,
+    looks: usize,
 }
 
 impl<'m> Walk<'m> {
@@ -136,6 +141,7 @@ impl<'m> Walk<'m> {
             behaviour: Behaviour::NEXT,
             frames: Vec::new(),
             writes: Vec::new(),
+            looks: 0,
         }
     }
 
@@ -161,7 +167,7 @@ impl<'m> Walk<'m> {
                 Step::Continuing => self.begin_continuing(),
                 Step::EndLoop(break_if) => self.end_loop(*break_if),
             }
-            if self.graph.is_full() {
+            if self.graph.is_full() || self.looks > LOOKS_MAX {
                 return false;
             }
         }
@@ -178,9 +184,10 @@ impl<'m> Walk<'m> {
     }
 
     /// The variables that are written in a range of steps.
-    fn written(&self, range: std::ops::Range<usize>) -> Vec<usize> {
+    fn written(&mut self, range: std::ops::Range<usize>) -> Vec<usize> {
         let from = self.writes.partition_point(|(step, _)| *step < range.start);
         let until = self.writes.partition_point(|(step, _)| *step < range.end);
+        self.looks += until - from;
         let mut variables: Vec<usize> = self.writes[from..until].iter().map(|(_, variable)| *variable).collect();
         variables.sort_unstable();
         variables.dedup();
@@ -374,10 +381,9 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// A node for a value that differs by itself, and depends on the flow and on `others` too.
+    /// A node for a value that differs by itself, and depends on `others` too.
     pub(super) fn source(&mut self, level: super::graph::Level, cause: Cause<'m>, others: &[Node]) -> Node {
         let node = self.graph.node(Note::Source(level, cause));
-        self.graph.edge(node, self.flow);
         others.iter().for_each(|other| self.graph.edge(node, *other));
         node
     }

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::{kernel, lint, lints, rules};
 
-/// What a debug build may take. A release build takes a tenth of it.
-const SECONDS_MAX: f64 = 8.0;
+/// What a debug build may take on a machine that is busy: some ten times of what it takes alone.
+const SECONDS_MAX: f64 = 30.0;
 
 #[test]
 fn a_long_kernel_is_looked_at_in_a_moment() {

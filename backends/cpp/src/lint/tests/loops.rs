@@ -18,6 +18,8 @@ fn barriers_in_loops() {
         ("for (var i = 0u; i < 10u; i++) { if lane > i { out[lane] = i; } workgroupBarrier(); }", CLEAN),
         ("while table[group.x] > 3u { workgroupBarrier(); }", CLEAN),
         ("while table[lane] > 3u { workgroupBarrier(); }", BARRIER),
+        ("while group.x < 3u && scalar > 2u { workgroupBarrier(); }", CLEAN),
+        ("while group.x < 3u && lane > 2u { workgroupBarrier(); }", BARRIER),
         ("while out[0] > 3u { workgroupBarrier(); }", BARRIER),
         ("loop { workgroupBarrier(); break; }", CLEAN),
         ("loop { workgroupBarrier(); continuing { break if scalar > 3u; } }", CLEAN),
