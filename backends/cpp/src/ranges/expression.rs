@@ -72,7 +72,7 @@ impl Analysis<'_> {
         }
     }
 
-    fn zero(&mut self, ty: Handle<naga::Type>) -> Value {
+    pub(super) fn zero(&mut self, ty: Handle<naga::Type>) -> Value {
         match self.module.types[ty].inner {
             TypeInner::Scalar(scalar) => match Int::of(scalar) {
                 Some(ty) => self.number(ty, 0),

@@ -88,7 +88,7 @@ impl<'a> Analysis<'a> {
             locals.push(match local.init {
                 Some(init) => self.value(init),
                 // Variables are zero until they are written.
-                None => self.unknown_of(&self.module.types[local.ty].inner),
+                None => self.zero(local.ty),
             });
         }
         self.block(State::new(locals), &self.function.body);
@@ -369,11 +369,12 @@ impl<'a> Analysis<'a> {
         };
         let mut back = next.and_then(|next| self.block(next, continuing));
         let mut exit = self.frames.pop().and_then(|frame| frame.breaks);
-        if let (Some(condition), Some(state)) = (break_if, back.take()) {
-            if let Some(left) = self.assumed(&state, condition, true) {
+        if let Some(condition) = break_if {
+            let left = back.as_ref().and_then(|state| self.assumed(state, condition, true));
+            if let Some(left) = left {
                 exit = Some(met(exit, left, &mut self.naming));
             }
-            back = self.assumed(&state, condition, false);
+            back = back.and_then(|state| self.assumed(&state, condition, false));
         }
         (exit, back)
     }

@@ -5,6 +5,8 @@ mod expression;
 mod flow;
 mod interval;
 mod state;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use naga::valid::ModuleInfo;

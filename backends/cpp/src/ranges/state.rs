@@ -13,8 +13,8 @@ const FACTS_MAX: usize = 64;
 /// Values whose range a condition narrowed; as with comparisons.
 const NARROWED_MAX: usize = 128;
 
-/// Steps from one value to another by what is known of their order.
-const STEPS_MAX: u32 = 5;
+/// Steps from a value to others by what is known of their order.
+const STEPS_MAX: usize = 200;
 
 /// What is known at a point that can be reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,34 +67,30 @@ impl State {
         }
     }
 
-    /// Whether a value is known to be below another, or at most another, step by step.
+    /// Whether a value is known to be below another, or at most another, by one comparison or a chain of them.
     pub(super) fn is_ordered(&self, naming: &Naming, less: Name, order: Order, more: Name) -> bool {
-        self.reaches(naming, less, order == Order::Below, more, STEPS_MAX)
-    }
-
-    fn reaches(&self, naming: &Naming, from: Name, strictly: bool, to: Name, steps: u32) -> bool {
-        if from == to {
-            return !strictly;
-        }
-        if steps == 0 {
-            return false;
-        }
-        let by_fact = |fact: &&Fact| fact.less == from;
-        if self
-            .facts
-            .iter()
-            .filter(by_fact)
-            .any(|fact| self.reaches(naming, fact.more, strictly && fact.order != Order::Below, to, steps - 1))
-        {
-            return true;
-        }
-        // The least of several values is at most each of them.
-        match naming.origin(from) {
-            Some(Origin::Math(MathFunction::Min, parts)) => {
-                parts.iter().flatten().any(|part| self.reaches(naming, *part, strictly, to, steps - 1))
+        // Each place of a chain, and whether a step below is still wanted there.
+        let mut seen = vec![(less, order == Order::Below)];
+        let mut at = 0;
+        while let Some(&(from, strictly)) = seen.get(at) {
+            at += 1;
+            if from == more && !strictly {
+                return true;
             }
-            _ => false,
+            let mut go = |to: Name, strictly: bool| {
+                if !seen.contains(&(to, strictly)) && seen.len() < STEPS_MAX {
+                    seen.push((to, strictly));
+                }
+            };
+            for fact in self.facts.iter().filter(|fact| fact.less == from) {
+                go(fact.more, strictly && fact.order != Order::Below);
+            }
+            // The least of several values is at most each of them.
+            if let Some(Origin::Math(MathFunction::Min, parts)) = naming.origin(from) {
+                parts.iter().flatten().for_each(|part| go(*part, strictly));
+            }
         }
+        false
     }
 
     /// What is known where two ways meet.
