@@ -155,7 +155,7 @@ fn loops_with_bounds_give_ranges() {
         ("var i = 0u; while i < 63u { i++; t[i] = 1u; }", "+"),
         ("var i = 0u; loop { if i == 64u { break; } t[i] = 1u; i++; }", "-"),
         ("for (var h = 32u; h > 0u; h /= 2u) { if l < h { t[l] += t[l + h]; } }", "+++"),
-        ("for (var h = 33u; h > 0u; h /= 2u) { if l < h { t[l] += t[l + h]; } }", "++-"),
+        ("for (var h = 33u; h > 0u; h /= 2u) { if l < h { t[l] += t[l + h]; } }", "+-+"),
         ("for (var h = 32u; h > 0u; h >>= 1u) { workgroupBarrier(); if l < h { t[l] = t[l + h]; } }", "+++"),
         ("for (var i = 0u; i < 8u; i++) { for (var k = 0u; k < 8u; k++) { t[i * 8u + k] = 1u; } }", "+"),
         ("for (var i = 0u; i < 8u; i++) { for (var k = 0u; k <= i; k++) { t[i * 8u + k] = 1u; } }", "+"),

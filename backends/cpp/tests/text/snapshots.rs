@@ -29,7 +29,7 @@ fn saxpy() {
                 const vec<u32, 3> id = wg::global_id<256, 1, 1>();
                 const u32 i = id.x;
                 if (i < y_len) {
-                    y[wg::index(i, y_len)] = a * x[wg::index(i, x_len)] + y[wg::index(i, y_len)];
+                    y[i] = a * x[wg::index(i, x_len)] + y[i];
                 }
             }
             } }
@@ -69,14 +69,14 @@ fn a_reduction_on_hip() {
                 const u32 lane = wg::local_index<128, 1, 1>();
                 u32 step_ = 64u;
                 const u32 i = group.x * 128u + lane;
-                wg_shared.scratch[wg::index(lane, 128u)] = i < input_len ? input[wg::index(i, input_len)] : 0;
+                wg_shared.scratch[lane] = i < input_len ? input[wg::index(i, input_len)] : 0;
                 for (;;) {
                     if (!(step_ > 0u)) {
                         break;
                     }
                     wg::barrier();
                     if (lane < step_) {
-                        wg_shared.scratch[wg::index(lane, 128u)] = wg::add(wg_shared.scratch[wg::index(lane, 128u)], wg_shared.scratch[wg::index(lane + step_, 128u)]);
+                        wg_shared.scratch[lane] = wg::add(wg_shared.scratch[lane], wg_shared.scratch[lane + step_]);
                     }
                     step_ = step_ >> 1u;
                 }
@@ -133,8 +133,8 @@ fn structs_keep_their_layout_and_their_padding() {
                 if (id.x >= wg::min(scene->count, scene_len)) {
                     return;
                 }
-                const Particle _e20 = moved(wg::tail<Particle>(scene, 16u)[wg::index(id.x, scene_len)].v, 0.5f);
-                put(wg::tail<Particle>(scene, 16u)[wg::index(id.x, scene_len)].v, _e20);
+                const Particle _e20 = moved(wg::tail<Particle>(scene, 16u)[id.x].v, 0.5f);
+                put(wg::tail<Particle>(scene, 16u)[id.x].v, _e20);
             }
             } }
         "#]],
