@@ -43,8 +43,7 @@ fn a_reduction_on_hip() {
         @group(0) @binding(0) var<storage, read> input: array<i32>;
         @group(0) @binding(1) var<storage, read_write> sums: array<i32>;
         var<workgroup> scratch: array<i32, 128>;
-        @compute @workgroup_size(128)
-        fn reduce(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+        @compute @workgroup_size(128) fn reduce(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
             let i = group.x * 128u + lane;
             scratch[lane] = select(0, input[i], i < arrayLength(&input));
             for (var step = 64u; step > 0u; step >>= 1u) {
@@ -196,8 +195,7 @@ fn the_indirect_variant_in_host_cpp() {
         const STEPS = array<i32, 6>(1, -2, 3, -4, 5, -6);
         @group(0) @binding(0) var<storage, read_write> out: array<i32>;
         @group(0) @binding(1) var<uniform> n: u32;
-        @compute @workgroup_size(8)
-        fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+        @compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
             out[id.x] = STEPS[id.x % n] / (i32(groups.x) - 7) << n;
         }";
     let options = Options { variant: Variant::Indirect, ..Options::new(Dialect::Host) };
