@@ -31,7 +31,7 @@ impl Body<'_> {
             | Expression::AccessIndex { .. }
             | Expression::GlobalVariable(_)
             | Expression::LocalVariable(_)
-            | Expression::FunctionArgument(_) => self.whole(handle)?,
+            | Expression::FunctionArgument(_) => self.unnamed_whole(handle)?,
             Expression::Splat { size, value } => {
                 let scalar = self.scalar_of(*value).at(span)?;
                 let of = vec![TemplateArg::Type(Type::Scalar(scalar)), TemplateArg::Number(*size as u32)];

@@ -23,9 +23,14 @@ const COMPONENTS: [&str; 4] = ["x", "y", "z", "w"];
 impl Body<'_> {
     /// The place or value that an expression names.
     pub(crate) fn place(&self, handle: Handle<Expression>) -> Result<Place> {
-        if let Some(name) = &self.named[handle.index()] {
-            return Ok(Place::Whole(Expr::name(name.clone())));
+        match &self.named[handle.index()] {
+            Some(name) => Ok(Place::Whole(Expr::name(name.clone()))),
+            None => self.unnamed_place(handle),
         }
+    }
+
+    /// The place or value that an expression names, from its operands: its own variable may be declared and hold nothing yet.
+    fn unnamed_place(&self, handle: Handle<Expression>) -> Result<Place> {
         match self.function.expressions[handle] {
             Expression::Access { base, index } => self.element(handle, base, index),
             Expression::AccessIndex { base, index } => self.part(base, index),
@@ -43,7 +48,16 @@ impl Body<'_> {
 
     /// A place that is no runtime-sized array.
     pub(crate) fn whole(&self, handle: Handle<Expression>) -> Result<Expr> {
-        match self.place(handle)? {
+        self.only_whole(handle, self.place(handle)?)
+    }
+
+    /// As [`Body::whole`], from the operands.
+    pub(crate) fn unnamed_whole(&self, handle: Handle<Expression>) -> Result<Expr> {
+        self.only_whole(handle, self.unnamed_place(handle)?)
+    }
+
+    fn only_whole(&self, handle: Handle<Expression>, place: Place) -> Result<Expr> {
+        match place {
             Place::Whole(expr) => Ok(expr),
             Place::Open { .. } => {
                 Err(Refusal { span: self.span(handle), text: "a runtime-sized array is no value; index it".to_owned() })

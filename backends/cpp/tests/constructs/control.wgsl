@@ -72,6 +72,29 @@ fn hoisted(@builtin(global_invocation_id) id: vec3<u32>) {
     out[i] = sum + touched;
 }
 
+// Parts of values, taken in the body and read after it.
+@compute @workgroup_size(32)
+fn hoisted_parts(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = id.x;
+    if i >= arrayLength(&out) { return; }
+    var sum = i;
+    var n = 0u;
+    loop {
+        if n >= 5u { break; }
+        let element = vec3<u32>(i, n, 7u)[n % 3u];
+        let pair = array<vec2<u32>, 2>(vec2(n, i), vec2(3u, n))[(n + i) % 2u];
+        let part = pair.y;
+        if part % 5u == 4u { continue; }
+        sum += 1u;
+        continuing {
+            sum = sum * 3u + element + part + pair.x;
+            n += 1u;
+            break if element > 1000u;
+        }
+    }
+    out[i] = sum;
+}
+
 fn early(value: u32, limit: u32) -> u32 {
     for (var a = 0u; a < limit; a++) {
         if a * a > value { return a; }
