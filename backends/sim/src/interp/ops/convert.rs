@@ -4,6 +4,7 @@
 use half::f16;
 
 use super::Each;
+use super::floats::half_of;
 use crate::interp::kind::{Bits, Kind};
 
 /// A number of one type made from one of another.
@@ -19,7 +20,7 @@ macro_rules! from_integers {
             #[inline(always)]
             fn from2(value: $from) -> Self {
                 // What f64 cannot hold is far above f16's range.
-                f16::from_f64(value as f64)
+                half_of(value as f64)
             }
         }
 
@@ -145,7 +146,7 @@ fn from_float<F: Float>(to: Kind) -> Option<Each> {
         Kind::U32 => each1!(|a: F::Of| within(a.into(), F::LIMITS[3]) as u32),
         Kind::I64 => each1!(|a: F::Of| within(a.into(), F::LIMITS[4]) as i64),
         Kind::U64 => each1!(|a: F::Of| within(a.into(), F::LIMITS[5]) as u64),
-        Kind::F16 => each1!(|a: F::Of| f16::from_f64(a.into())),
+        Kind::F16 => each1!(|a: F::Of| half_of(a.into())),
         Kind::F32 => each1!(|a: F::Of| Into::<f64>::into(a) as f32),
         Kind::F64 => each1!(|a: F::Of| Into::<f64>::into(a)),
     })

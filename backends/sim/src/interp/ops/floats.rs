@@ -16,6 +16,16 @@ pub(in crate::interp) trait Real: Bits + Number {
     fn fused(self, factor: Self, term: Self) -> Self;
 }
 
+/// The nearest half. The crate's conversion rounds twice, through `f32` where the processor has an instruction for that, and looks
+/// at half of the digits where it has not. What is cut off is therefore told by the last digit that both look at.
+#[inline]
+pub(in crate::interp) fn half_of(value: f64) -> f16 {
+    const LOW: u64 = 0xffff_ffff;
+    let bits = value.to_bits();
+    let cut = u64::from(bits & LOW != 0) << 32;
+    f16::from_f64(f64::from_bits(bits & !LOW | cut))
+}
+
 impl Real for f16 {
     #[inline(always)]
     fn wide(self) -> f64 {
@@ -24,7 +34,7 @@ impl Real for f16 {
 
     #[inline(always)]
     fn near(value: f64) -> Self {
-        Self::from_f64(value)
+        half_of(value)
     }
 
     #[inline(always)]
@@ -95,7 +105,7 @@ pub(in crate::interp) fn float_unary(fun: MathFunction, kind: Kind) -> Option<Ea
         M::Log2 => of1!(kind, |x| x.log2()),
         M::Sqrt => of1!(kind, |x| x.sqrt()),
         M::InverseSqrt => of1!(kind, |x| 1.0 / x.sqrt()),
-        M::QuantizeToF16 => of1!(kind, |x| f16::from_f64(x).to_f64()),
+        M::QuantizeToF16 => of1!(kind, |x| half_of(x).to_f64()),
         _ => trigonometry(fun, kind),
     }
 }
@@ -201,4 +211,39 @@ pub(in crate::interp) fn frexp(kind: Kind) -> Option<Run> {
         }
         pc + 1
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_is_rounded_once() {
+        let ulp = 2f64.powi(-10);
+        let tie = 1.0 + ulp / 2.0;
+        // Just above a tie, by less than `f32` can tell, and by less than the upper half of the digits can.
+        for above in [2f64.powi(-30), 2f64.powi(-52)] {
+            assert_eq!(half_of(tie + above).to_f64(), 1.0 + ulp);
+            assert_eq!(half_of(-tie - above).to_f64(), -1.0 - ulp);
+        }
+        assert_eq!(half_of(tie).to_f64(), 1.0);
+        assert_eq!(half_of(tie + ulp).to_f64(), 1.0 + 2.0 * ulp);
+        // The same among subnormals, which are 2^-24 apart.
+        let tie = 2.5 * 2f64.powi(-24);
+        assert_eq!(half_of(tie).to_f64(), 2.0 * 2f64.powi(-24));
+        assert_eq!(half_of(tie + 2f64.powi(-70)).to_f64(), 3.0 * 2f64.powi(-24));
+        assert!(half_of(f64::from_bits(0x7ff0_0000_0000_0001)).is_nan());
+        assert_eq!(half_of(f64::INFINITY), f16::INFINITY);
+        assert_eq!([half_of(65519.99), half_of(65520.0)], [f16::MAX, f16::INFINITY]);
+        assert_eq!(half_of(-0.0).to_bits(), 0x8000);
+        assert_eq!(half_of(1e-310).to_bits(), 0);
+    }
+
+    #[test]
+    fn every_half_is_itself() {
+        for bits in 0..=u16::MAX {
+            let half = f16::from_bits(bits);
+            assert!(half_of(half.to_f64()) == half || half.is_nan());
+        }
+    }
 }
