@@ -14,8 +14,6 @@ mod plan;
 mod statement;
 mod weight;
 
-pub(crate) use hoist::{result_of, visit};
-
 use std::cell::RefCell;
 use std::collections::HashMap;
 
