@@ -1,6 +1,5 @@
 //! What is proven and, as important, what is not. A line of a kernel that ends in `// in` has its accesses, divisors and shifts
 //! all proven; one that ends in `// out` has no access proven or, where there is none, no divisor and no shift.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod bounded;
 mod calls;
