@@ -205,6 +205,10 @@ fn operator(op: &str, right: &Expr, scalar: Option<Scalar>) -> bool {
         return true;
     }
     let width = i128::from(scalar.map_or(32, Scalar::bits));
+    // naga looks through a `let` at the components that a vector was made from.
+    if op.len() == 2 && matches!((&right.ty, &right.kind), (Type::Vector(..), Kind::Name(_))) {
+        return false;
+    }
     known(right, &|value| if op.len() == 2 { (0..width).contains(&value) } else { value > 0 })
 }
 

@@ -73,6 +73,11 @@ impl Generator {
             Type::Scalar(_) if self.random.bool() => Expr::int(self.random.u32(..scalar.bits()).into(), Scalar::U32),
             _ => self.runtime(&amount, depth),
         };
+        // naga looks through a `let` at the components that a vector was made from, and refuses wide ones; not through an operator.
+        let right = match (&right.ty, &right.kind) {
+            (Type::Vector(..), Kind::Name(_)) => Expr::binary("|", amount, right.clone(), right),
+            _ => right,
+        };
         Expr::binary(op, ty.clone(), left, right)
     }
 
