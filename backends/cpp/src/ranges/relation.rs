@@ -55,7 +55,10 @@ impl View<'_> {
             Op::Math(MathFunction::Max) => below(x, 0) && below(y, 0),
             Op::Math(MathFunction::Clamp) => below(z, 0) || (below(x, 0) && below(y, 0)),
             Op::Convert if in_x.is_within(Interval::of(left.scalar)) => below(x, 0),
-            Op::Binary(BinaryOperator::Add) if self.is_exact(left, scope) => below(x, in_y.high) || below(y, in_x.high),
+            Op::Binary(BinaryOperator::Add) => {
+                let exact = self.is_exact(left, scope) && (below(x, in_y.high) || below(y, in_x.high));
+                exact || self.in_row([x, y], b, gap, scope, depth) || self.in_row([y, x], b, gap, scope, depth)
+            }
             Op::Binary(BinaryOperator::Subtract) if self.is_exact(left, scope) => below(x, -in_y.low),
             Op::Binary(BinaryOperator::Modulo) if in_x.low >= 0 => below(x, 0) || (in_y.low >= 1 && below(y, -1)),
             Op::Binary(BinaryOperator::Divide) if in_x.low >= 0 && in_y.low >= 0 => below(x, 0),
@@ -68,6 +71,40 @@ impl View<'_> {
             }
             _ => false,
         }
+    }
+
+    /// `row * width + column` is below `m` where `column < width` and `row < m / width`; nothing wraps then.
+    fn in_row(&self, [start, column]: [Option<Sym>; 2], b: Sym, gap: i128, scope: ScopeId, depth: u32) -> bool {
+        let (Some(start), Some(column)) = (start, column) else { return false };
+        let term = self.graph.terms.get(start);
+        let (Op::Binary(BinaryOperator::Multiply), [Some(x), Some(y), _]) = (term.op, term.operands) else {
+            return false;
+        };
+        [(x, y), (y, x)].into_iter().any(|(row, width)| {
+            if self.look(row, scope, LOOK).low < 0 || !self.below(column, width, -1, scope, depth - 1) {
+                return false;
+            }
+            let Some(whole) = self.divided(row, width, scope) else { return false };
+            self.look(whole, scope, LOOK).low >= 0 && self.below(whole, b, gap + 1, scope, depth - 1)
+        })
+    }
+
+    /// What a number is below when divided by `width`: `m` of `row < min(m / width, ..)`.
+    fn divided(&self, row: Sym, width: Sym, scope: ScopeId) -> Option<Sym> {
+        let (terms, width) = (&self.graph.terms, self.graph.terms.get(width).same);
+        let facts = self.graph.facts.about(terms.get(row).same, scope);
+        let mut open: Vec<Sym> = facts.filter(|(relation, _)| *relation == Relation::Less).map(|fact| fact.1).collect();
+        while let Some(bound) = open.pop().filter(|_| self.step()) {
+            let term = terms.get(bound);
+            match (term.op, term.operands) {
+                (Op::Binary(BinaryOperator::Divide), [Some(m), Some(by), _]) if terms.get(by).same == width => {
+                    return Some(m);
+                }
+                (Op::Math(MathFunction::Min), [Some(a), Some(b), _]) => open.extend([a, b]),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// By what the higher value is made of.

@@ -126,10 +126,34 @@ impl<'a> View<'a> {
             return range;
         }
         if self.is_below(right, left, 0, scope) {
-            let least = exact.low.max(0);
-            return Interval::new(least, exact.high.max(least)).wrapped(term.scalar);
+            let most = self.ahead(left, right, scope).map_or(exact.high, |most| most.min(exact.high));
+            return Interval::new(exact.low.max(0), most.max(0)).wrapped(term.scalar);
         }
         range
+    }
+
+    /// By how much `a` exceeds `b` at most, where it is not below: `a < b + c` says so. Had the sum wrapped, it would be below `b`.
+    fn ahead(&self, a: Sym, b: Sym, scope: ScopeId) -> Option<i128> {
+        let terms = &self.graph.terms;
+        let same = terms.get(b).same;
+        let facts = self.graph.facts.about(terms.get(a).same, scope);
+        let mosts = facts.filter_map(|(relation, bound)| {
+            let less = match relation {
+                Relation::Less => 1,
+                Relation::LessEqual => 0,
+                _ => return None,
+            };
+            let (Op::Binary(BinaryOperator::Add), [Some(x), Some(y), _]) =
+                (terms.get(bound).op, terms.get(bound).operands)
+            else {
+                return None;
+            };
+            let more = if terms.get(x).same == same { y } else { x };
+            let is_of_b = terms.get(x).same == same || terms.get(y).same == same;
+            let more = self.look(more, scope, 1);
+            (is_of_b && more.low >= 0 && !more.is_empty()).then_some(more.high - less)
+        });
+        mosts.min()
     }
 
     /// The range of a value joined of several, from where each way ends.

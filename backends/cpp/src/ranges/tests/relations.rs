@@ -118,3 +118,50 @@ fn lengths_of_members() {
         None,
     );
 }
+
+#[test]
+fn rows_of_a_matrix() {
+    check(
+        "let n = arrayLength(&data);
+         let columns = max(params.n, 1u);
+         let rows = n / columns;
+         for (var row = group.x; row < rows; row += groups.x) {
+             let start = row * columns;
+             for (var k = lane; k < columns; k += 64u) {
+                 data[start + k] = 1u; // in
+                 data[k + columns * row] = 1u; // in
+                 data[start + k + 1u] = 1u; // out
+                 other[start + k] = 1u; // out
+             }
+             for (var k = lane; k <= columns; k += 64u) { data[start + k] = 1u; } // out
+             for (var k = lane; k < params.m; k += 64u) { data[start + k] = 1u; } // out
+         }
+         for (var row = group.x; row <= rows; row += groups.x) {
+             for (var k = lane; k < columns; k += 64u) { data[row * columns + k] = 1u; } // out
+         }
+         let fewer = min(rows, arrayLength(&other));
+         if u < fewer && v < columns { data[u * columns + v] = 1u; } // in
+         if u < fewer && v < columns { data[v * columns + u] = 1u; } // out
+         if u < n / params.m && v < columns { data[u * columns + v] = 1u; } // out
+         let lines = n / params.m;
+         if u < lines && v < params.m { data[u * params.m + v] = 1u; } // in",
+    );
+}
+
+#[test]
+fn a_window() {
+    check(
+        "if u >= v && u < v + 16u {
+             sixteen[u - v] = 1u; // in
+             four[u - v] = 1u; // out
+         }
+         if u >= v && u < v + 17u { sixteen[u - v] = 1u; } // out
+         if u >= v && u <= v + 15u { sixteen[u - v] = 1u; } // in
+         if u >= v && u <= v + 16u { sixteen[u - v] = 1u; } // out
+         if u < v + 16u { sixteen[u - v] = 1u; } // out
+         let j = bitcast<i32>(v);
+         if i >= j && i < j + 16 { sixteen[i - j] = 1u; } // in
+         if i > j && i < j + 17 { sixteen[i - j - 1] = 1u; } // out
+         if i >= j && i < j + (i & -16) { sixteen[i - j] = 1u; } // out",
+    );
+}

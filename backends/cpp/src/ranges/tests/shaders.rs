@@ -27,7 +27,6 @@ fn unproven() -> Vec<String> {
 fn what_is_left_depends_on_buffers() {
     expect_test::expect![[r#"
         add: 2 in `output[i] = a[i] + b[i];`
-        argmax: 1 in `let value = input[row * columns + i];`
         dense: 1 in `value = x[row * params.inputs + first + local.x];`
         dense: 1 in `value = w[(first + local.y) * params.outputs + column];`
         dense: 1 in `let biased = sum + b[column];`
@@ -35,7 +34,7 @@ fn what_is_left_depends_on_buffers() {
         gelu: 1 in `output[i] = gelu_of(input[i]);`
         layer_norm: 1 in `sum += input[start + i];`
         layer_norm: 1 in `let deviation = input[start + i] - mean;`
-        layer_norm: 4 in `output[start + i] = (input[start + i] - mean) * scale * gamma[i] + beta[i];`
+        layer_norm: 3 in `output[start + i] = (input[start + i] - mean) * scale * gamma[i] + beta[i];`
         matmul: 1 in `value = a[row * params.k + first + local.x];`
         matmul: 1 in `value = b[(first + local.y) * params.n + column];`
         matmul: 1 in `c[row * params.n + column] = sum;`
@@ -45,7 +44,7 @@ fn what_is_left_depends_on_buffers() {
         reduce_sum: 1 in `partials[group.x] = sums[0];`
         softmax: 1 in `highest = max(highest, input[start + i]);`
         softmax: 1 in `sum += exp(input[start + i] - highest);`
-        softmax: 2 in `output[start + i] = exp(input[start + i] - highest) / sum;`
+        softmax: 1 in `output[start + i] = exp(input[start + i] - highest) / sum;`
         transpose: 1 in `tile[local.y][local.x] = input[(top + local.y) * params.columns + side + local.x];`
         transpose: 1 in `output[(side + local.y) * params.rows + top + local.x] = tile[local.x][local.y];`"#]]
     .assert_eq(&unproven().join("\n"));
