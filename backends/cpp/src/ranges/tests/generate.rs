@@ -39,8 +39,9 @@ struct Generator {
     names: Vec<String>,
     blocks: Vec<usize>,
     count: usize,
+    /// Loops that are open.
     loops: usize,
-    /// Whether loops are open that a `continue` leads to the end of.
+    /// Whether this is the function that the entry point calls.
     helper: bool,
 }
 
@@ -183,7 +184,7 @@ impl Generator {
     }
 
     fn statement(&mut self, depth: usize) {
-        match self.below(if depth == 0 { 11 } else { 18 }) {
+        match self.below(if depth == 0 { 13 } else { 20 }) {
             0..=3 => self.access(),
             4 => self.guarded(),
             5..=6 => self.assignment(),
@@ -214,14 +215,15 @@ impl Generator {
                 self.line(&format!("if {condition} {{ return{value}; }}"));
             }
             9..=10 => self.access(),
-            11..=13 => self.branch(depth),
-            14 => self.switch(depth),
+            11..=12 => self.related(),
+            13..=15 => self.branch(depth),
+            16 => self.switch(depth),
             _ => self.round(depth),
         }
     }
 
     fn assignment(&mut self) {
-        let (value, target) = (self.value(2), ["x", "y", "z", "v.x", "v.w", "v[lane_]"][self.below(5)]);
+        let (value, target) = (self.value(2), ["x", "y", "z", "v.x", "v.w"][self.below(5)]);
         let line = match self.below(7) {
             0..=2 => format!("{target} = {value};"),
             3 => format!("{target} += {};", self.literal()),
@@ -247,6 +249,26 @@ impl Generator {
             _ => format!("if {} {{ y = {array}[{index}]; }}", self.condition(1)),
         };
         self.line(&line);
+    }
+
+    /// An access that only a comparison of two values can vouch for, often with a fault in it.
+    fn related(&mut self) {
+        let (a, b) = (self.name(), self.name());
+        let (less, size) = (["<", "<", "<="][self.below(3)], ["15u", "16u", "17u"][self.below(3)]);
+        let width = if self.rng.bool() { self.name() } else { ["2u", "3u", "4u"][self.below(3)].to_owned() };
+        let other = if self.rng.u8(..4) == 0 { self.name() } else { width.clone() };
+        let lines = match self.below(6) {
+            0 => format!("if {a} >= {b} && {a} {less} {b} + {size} {{\nx += l16[{a} - {b}];\n}}"),
+            1 => format!("if {a} >= {b} {{\nl16[{a} - {b}] = x;\n}}"),
+            2 => {
+                let rows = format!("arrayLength(&data) / {width}");
+                format!("if {a} {less} {rows} && {b} < {other} {{\ny = data[{a} * {width} + {b}];\n}}")
+            }
+            3 => format!("z = l16[select(0u, {a}, {a} {less} {size})];"),
+            4 => format!("if {a} {less} {b} && {b} {less} {size} {{\nl16[{a}] = y;\n}}"),
+            _ => format!("if {a} {less} min({b}, arrayLength(&data)) {{\nx ^= data[{a}];\n}}"),
+        };
+        self.line(&lines);
     }
 
     /// A division, remainder or shift.
