@@ -28,7 +28,7 @@ const ENTRY: &str = "@compute @workgroup_size(4, 2) fn main(@builtin(local_invoc
 ";
 
 const LOCALS: &str = "var l4: array<u32, 4>; var l16: array<u32, 16>; var v: vec4<u32>;
-var x = data[0]; var y = data[1]; var z = 0u; var s = bitcast<i32>(data[2]); var r = 1; var c = false; var fuel = 300u;
+var x = 0u; var y = 3u; var z = data[1]; var s = bitcast<i32>(data[2]); var r = 1; var c = false; var fuel = 300u;
 ";
 
 struct Generator {
@@ -224,9 +224,11 @@ impl Generator {
 
     fn assignment(&mut self) {
         let (value, target) = (self.value(2), ["x", "y", "z", "v.x", "v.w"][self.below(5)]);
-        let line = match self.below(7) {
-            0..=2 => format!("{target} = {value};"),
-            3 => format!("{target} += {};", self.literal()),
+        let (small, step) = (self.below(9), ["1u", "1u", "2u", "4u"][self.below(4)]);
+        let line = match self.below(9) {
+            0..=1 => format!("{target} = {value};"),
+            2..=3 => format!("{target} = {small}u;"),
+            7..=8 => format!("{target} += {step};"),
             4 => format!("s = {};", self.signed(2)),
             5 => format!("r = {};", self.signed(2)),
             _ => format!("c = {};", self.condition(2)),

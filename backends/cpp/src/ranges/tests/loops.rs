@@ -126,6 +126,21 @@ fn a_counter_changed_within() {
              sixteen[k] = 1u; // out
              if u == k { limit += 1u; }
          }
+         var skipped = 0u;
+         for (var k = 0u; k < 16u; k += 1u) {
+             four[skipped] = 1u; // out
+             skipped = 4u;
+             if u == k { continue; }
+             skipped = 1u;
+         }
+         var left = 1u;
+         for (var k = 0u; k < 16u; k += 1u) {
+             left = 4u;
+             if u == k { break; }
+             left = 1u;
+         }
+         four[left] = 1u; // out
+         sixteen[left] = 1u; // in
          var last = 0u;
          for (var k = 0u; k < 32u; k += 1u) {
              if k < 16u { last = k; }
@@ -182,6 +197,11 @@ fn nests() {
              for (var b = 0u; b <= a; b += 1u) { four[b] = 1u; } // in
              for (var b = a + 1u; b < 4u; b += 1u) { four[b] = 1u; } // in
              for (var b = a; b < 5u; b += 1u) { four[b] = 1u; } // out
+         }
+         var x = 0u;
+         for (var a = 0u; a < 4u; a += 1u) {
+             four[x] = 1u; // out
+             for (var b = 0u; b < 4u; b += 1u) { x += 1u; }
          }
          var sum = 0u;
          for (var a = 0u; a < 4u; a += 1u) { sum += 1u; }

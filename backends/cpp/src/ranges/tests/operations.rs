@@ -86,6 +86,9 @@ fn masks_shifts_and_remainders() {
          sixteen[(u & 7u) | 8u] = 1u; // in
          sixteen[(u & 8u) | 16u] = 1u; // out
          sixteen[(u & 7u) ^ (v & 15u)] = 1u; // in
+         sixteen[(min(u, 8u) | min(v, 8u)) + 1u] = 1u; // out
+         sixteen[min(u, 8u) | min(v, 8u)] = 1u; // in
+         sixteen[(min(u, 8u) ^ min(v, 8u)) + 1u] = 1u; // out
          sixteen[(u & 3u) << 2u] = 1u; // in
          sixteen[(u & 3u) << 3u] = 1u; // out
          sixteen[~u & 15u] = 1u; // in

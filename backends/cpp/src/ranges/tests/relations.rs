@@ -143,6 +143,10 @@ fn rows_of_a_matrix() {
          if u < fewer && v < columns { data[u * columns + v] = 1u; } // in
          if u < fewer && v < columns { data[v * columns + u] = 1u; } // out
          if u < n / params.m && v < columns { data[u * columns + v] = 1u; } // out
+         if n < 1000u {
+             let beyond = (n + 1u) / columns;
+             if u < beyond && v < columns { data[u * columns + v] = 1u; } // out
+         }
          let lines = n / params.m;
          if u < lines && v < params.m { data[u * params.m + v] = 1u; } // in",
     );
