@@ -1,11 +1,11 @@
 //! What follows from a condition: comparisons of values, those of which it is made included.
 
-use naga::{BinaryOperator, UnaryOperator};
+use naga::{BinaryOperator, Scalar, UnaryOperator};
 
 use super::build::Builder;
 use super::interval::is_integer;
 use super::scope::{Fact, Relation, ScopeId};
-use super::shape::BOOL;
+
 use super::term::{Op, Sym, Way};
 
 /// The most facts that one condition gives, and the most conditions that are taken apart for it.
@@ -22,7 +22,7 @@ impl Builder<'_> {
             if steps > FACTS_MAX || facts.len() > FACTS_MAX {
                 break;
             }
-            let right = self.terms.known(i128::from(truth), BOOL, ScopeId::ROOT);
+            let right = self.terms.known(i128::from(truth), Scalar::BOOL, ScopeId::ROOT);
             facts.push(Fact { left: condition, relation: Relation::Equal, right });
             self.take_apart(condition, truth, &mut open, &mut facts);
         }

@@ -1,12 +1,12 @@
 //! Branches, switches and loops: what each variable is, and what holds, on each way through them.
 
-use naga::{Expression, Handle};
+use naga::{Expression, Handle, Scalar};
 
 use super::build::{Builder, Value};
 use super::flow::Step;
 use super::interval::Interval;
 use super::scope::{Fact, Relation, ScopeId};
-use super::shape::BOOL;
+
 use super::term::{Sym, Way};
 
 /// The most values of one meeting of ways, all variables together: beyond them nothing is known of the variables.
@@ -265,7 +265,7 @@ impl Builder<'_> {
             return first;
         }
         let scalar = self.terms.get(first).scalar;
-        debug_assert!(scalar == BOOL || scalar == self.terms.get(ways[1].value).scalar, "ways of one variable");
+        debug_assert!(scalar == Scalar::BOOL || scalar == self.terms.get(ways[1].value).scalar, "ways of one variable");
         self.terms.join(ways, scalar, scope)
     }
 }

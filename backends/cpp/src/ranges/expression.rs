@@ -8,7 +8,7 @@ use super::graph::{Check, Question, Root, root};
 use super::interval::{Interval, is_integer, is_tracked, width};
 use super::place::Place;
 use super::scope::ScopeId;
-use super::shape::BOOL;
+
 use super::term::{Op, Sym, Way};
 
 impl Builder<'_> {
@@ -250,7 +250,7 @@ impl Builder<'_> {
             _ => return self.forget(handle),
         };
         let (terms, scope) = (&mut self.terms, self.scope);
-        let all = value.into_iter().reduce(|a, b| terms.make(Op::Binary(op), &[a, b], BOOL, scope));
+        let all = value.into_iter().reduce(|a, b| terms.make(Op::Binary(op), &[a, b], Scalar::BOOL, scope));
         self.set_or_forget(handle, all.map(|all| vec![all]));
     }
 

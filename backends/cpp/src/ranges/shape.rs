@@ -1,6 +1,6 @@
 //! Which scalars a type is made of: those that are followed, one by one.
 
-use naga::{Handle, Module, Scalar, ScalarKind, Type, TypeInner};
+use naga::{Handle, Module, Scalar, Type, TypeInner};
 
 /// The most scalars of a type that are followed; of larger ones nothing is known.
 const SCALARS_MAX: usize = 16;
@@ -51,6 +51,3 @@ impl Shapes {
         }
     }
 }
-
-/// The scalar `bool`.
-pub(super) const BOOL: Scalar = Scalar { kind: ScalarKind::Bool, width: 1 };

@@ -4,6 +4,7 @@
 mod bounded;
 mod calls;
 mod conditions;
+mod exhaustive;
 mod generate;
 mod loops;
 mod operations;
