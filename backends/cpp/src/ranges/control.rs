@@ -8,6 +8,7 @@ use super::interval::Interval;
 use super::scope::{Fact, Relation, ScopeId};
 
 use super::term::{Sym, Way};
+use crate::Loops;
 
 /// The most values of one meeting of ways, all variables together: beyond them nothing is known of the variables.
 const WAYS_MAX: usize = 1 << 16;
@@ -192,6 +193,10 @@ impl Builder<'_> {
             }
         }
         self.restore(&frame);
+        if let (Loops::Bounded { .. }, true) = (self.source.launch.loops, frame.alive) {
+            // When its rounds are used up it is left where the next one would begin.
+            frame.exits.push(Edge { changes: Vec::new(), scope: frame.scope });
+        }
         self.meet(frame.exits);
     }
 

@@ -1,6 +1,6 @@
 //! Loops: counters up and down, by steps and by halves, and what breaks the rule.
 
-use super::check;
+use super::{check, check_bounded};
 
 #[test]
 fn counters_with_constant_bounds() {
@@ -213,4 +213,30 @@ fn nests() {
              }
          }",
     );
+}
+
+const AFTER: &str = "var k = 0u;
+while k < 16u {
+    sixteen[k] = 1u; // in
+    k += 1u;
+}
+sixteen[16u - k] = 1u; // ENDED
+lanes[k] = 1u; // in
+sixteen[k - 16u] = 1u; // ENDED
+var j = u;
+loop {
+    if j < 16u { break; }
+    j /= 2u;
+}
+sixteen[j] = 1u; // ENDED
+loop {
+    if v < 3u { continue; }
+    lanes[u] = 1u; // out
+}
+four[u] = 1u; // AFTER";
+
+#[test]
+fn a_bounded_loop_is_left_at_any_round() {
+    check(&AFTER.replace("ENDED", "in").replace("four[u] = 1u; // AFTER", "sixteen[0] = 1u;"));
+    check_bounded(&AFTER.replace("ENDED", "out").replace("AFTER", "out"));
 }

@@ -19,6 +19,7 @@ use graphreel::kernel::{KernelSource, Lowering, Scalars, StorageAccessAs, lower}
 use naga::{BinaryOperator, Expression, Function, Handle, ScalarKind, TypeInner};
 
 use super::prove;
+use crate::Loops;
 
 /// What is asked of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +33,12 @@ enum Asked {
 type Lines = BTreeMap<u32, Vec<(Asked, bool)>>;
 
 /// Ask everything that can be asked about a kernel.
-fn lines(source: &KernelSource, subgroup_size: Option<u32>) -> Lines {
+fn lines(source: &KernelSource, subgroup_size: Option<u32>, loops: Loops) -> Lines {
     let lowering =
         Lowering { scalars: Scalars::Immediate, storage: StorageAccessAs::Declared, uniform_as_storage: false };
     let lowered = lower(source, lowering).unwrap_or_else(|error| panic!("{error}\n{}", source.wgsl));
     let (module, info) = (&lowered.module, &lowered.info);
-    let proven = prove(module, info, subgroup_size);
+    let proven = prove(module, info, subgroup_size, loops);
     let mut lines = Lines::new();
     let mut ask = |handle: Option<Handle<Function>>, function: &Function, info: &naga::valid::FunctionInfo| {
         for (at, expression) in function.expressions.iter() {
@@ -70,7 +71,10 @@ fn lines(source: &KernelSource, subgroup_size: Option<u32>) -> Lines {
 
 /// Compare the answers for a text with its marks.
 fn check_text(text: &str, subgroup_size: Option<u32>) {
-    let answers = lines(&text.into(), subgroup_size);
+    compare(text, &lines(&text.into(), subgroup_size, Loops::Trusted));
+}
+
+fn compare(text: &str, answers: &Lines) {
     let mut marked = 0;
     for (number, line) in (1..).zip(text.lines()) {
         let wanted = match line.trim_end() {
@@ -114,6 +118,16 @@ fn check(body: &str) {
 
 /// As [`check`], with functions before the entry point.
 fn check_with(functions: &str, body: &str) {
+    check_text(&around(functions, body), None);
+}
+
+/// As [`check`], of loops that are left after a number of rounds.
+fn check_bounded(body: &str) {
+    let text = around("", body);
+    compare(&text, &lines(&text.as_str().into(), None, Loops::Bounded { rounds: 5 }));
+}
+
+fn around(functions: &str, body: &str) -> String {
     let any = "let u = data[0]; let v = other[0]; let i = bitcast<i32>(data[0]);";
-    check_text(&format!("{HEAD}{functions}{ENTRY}{any}\n{body}\ndata[0] = u + v + u32(i) + params.n;\n}}"), None);
+    format!("{HEAD}{functions}{ENTRY}{any}\n{body}\ndata[0] = u + v + u32(i) + params.n;\n}}")
 }
