@@ -3,6 +3,7 @@
 use naga::{BuiltIn, MathFunction, Scalar, ScalarKind};
 
 use super::interval::{Interval, width};
+use crate::Loops;
 
 /// Workgroups of a grid in each dimension: more are refused before a launch.
 const GROUPS_MAX: i128 = 65_535;
@@ -17,6 +18,8 @@ pub(super) struct Launch {
     pub(super) workgroup: [u32; 3],
     /// Invocations of a subgroup, where it is known.
     pub(super) subgroup: Option<u32>,
+    /// Whether loops are left by their own conditions alone.
+    pub(super) loops: Loops,
 }
 
 impl Launch {

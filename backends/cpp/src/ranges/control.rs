@@ -8,6 +8,7 @@ use super::interval::Interval;
 use super::scope::{Fact, Relation, ScopeId};
 use super::shape::BOOL;
 use super::term::{Sym, Way};
+use crate::Loops;
 
 /// The most values of one meeting of ways, all variables together: beyond them nothing is known of the variables.
 const WAYS_MAX: usize = 1 << 16;
@@ -160,6 +161,11 @@ impl Builder<'_> {
         }
         heads.iter().for_each(|(slot, head)| self.assign(*slot, *head));
         self.open(Kind::Loop { heads, continues: Vec::new() });
+        // One whose rounds are bounded can be left at its head, with what its variables are there.
+        let is_left = self.alive && self.source.launch.loops != Loops::Trusted;
+        if let Some(frame) = self.frames.last_mut().filter(|_| is_left) {
+            frame.exits.push(Edge { changes: Vec::new(), scope: self.scope });
+        }
     }
 
     /// From the body of a loop to what is done before each next round.

@@ -35,6 +35,7 @@ use self::interval::Interval;
 use self::shape::Shapes;
 use self::solve::solve;
 use self::view::{Given, View};
+use crate::Loops;
 
 /// What is known of one function's expressions, whether it is proven.
 #[derive(Debug, Default)]
@@ -79,12 +80,12 @@ impl Proven {
 }
 
 /// Find what can be proven of a valid module with one entry point and no override. `subgroup_size` is that of the device, where
-/// it is known.
-pub(crate) fn prove(module: &Module, info: &ModuleInfo, subgroup_size: Option<u32>) -> Proven {
+/// it is known; `loops` says whether each is left by its own conditions alone.
+pub(crate) fn prove(module: &Module, info: &ModuleInfo, subgroup_size: Option<u32>, loops: Loops) -> Proven {
     let Some(entry) = module.entry_points.first() else { return Proven { of: vec![Answers::default()] } };
     let shapes = Shapes::new(module);
     let constants = Constants::new(module, &shapes);
-    let launch = Launch { workgroup: entry.workgroup_size, subgroup: subgroup_size };
+    let launch = Launch { workgroup: entry.workgroup_size, subgroup: subgroup_size, loops };
     let source = Source { module, info, shapes, constants, launch };
     // A function comes after all that it calls.
     let functions = module.functions.iter();

@@ -86,7 +86,7 @@ pub(crate) fn write(lowered: &Lowered, wgsl: &str, options: &Options) -> Result<
         lines: Lines::new(wgsl),
         proven: match options.removed {
             Removed::Kept => Proven::default(),
-            Removed::Dropped | Removed::Asserted => prove(module, &lowered.info, subgroup_size),
+            Removed::Dropped | Removed::Asserted => prove(module, &lowered.info, subgroup_size, options.loops),
         },
         globals,
         constants: HashMap::new(),

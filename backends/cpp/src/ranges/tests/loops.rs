@@ -1,6 +1,7 @@
 //! Loops: counters up and down, by steps and by halves, and what breaks the rule.
 
-use super::check;
+use super::{check, check_where};
+use crate::Loops;
 
 #[test]
 fn counters_with_constant_bounds() {
@@ -192,5 +193,30 @@ fn nests() {
                  sum += tile[local.y][k] * tile[k][local.x]; // in
              }
          }",
+    );
+}
+
+/// Such a loop may be left at the start of any round, whatever its conditions say.
+#[test]
+fn bounded_loops() {
+    check_where(
+        Loops::Bounded { rounds: 10 },
+        "fn at(k: u32) -> u32 { return sixteen[k]; // out
+         }
+         fn counted(n: u32) -> u32 { var k = n; loop { k++; if k == 5u { return 3u; } } return 20u; }",
+        "for (var k = 0u; k < 16u; k += 1u) { sixteen[k] = 1u; } // in
+         var a = u; while a >= 16u { a -= 1u; }
+         sixteen[a] = 1u; // out
+         var b = u; loop { b = 5u; continuing { break if true; } }
+         sixteen[b] = 1u; // out
+         var c = u; loop { for (var k = 0u; k < 3u; k++) { c = 5u; } if v > 3u { break; } }
+         sixteen[c] = 1u; // out
+         sixteen[counted(lane)] = 1u; // out
+         sixteen[min(lane, 15u)] = at(lane & 15u); // in
+         if v > 7u { var d = lane; loop { d++; if d == 5u { continue; } } sixteen[0] = at(d); }",
+    );
+    check(
+        "var a = u; while a >= 16u { a -= 1u; }
+         sixteen[a] = 1u; // in",
     );
 }

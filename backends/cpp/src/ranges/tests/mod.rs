@@ -18,6 +18,7 @@ use graphreel::kernel::{KernelSource, Lowering, Scalars, StorageAccessAs, lower}
 use naga::{BinaryOperator, Expression, Function, Handle, ScalarKind, TypeInner};
 
 use super::prove;
+use crate::Loops;
 
 /// What is asked of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,12 +32,12 @@ enum Asked {
 type Lines = BTreeMap<u32, Vec<(Asked, bool)>>;
 
 /// Ask everything that can be asked about a kernel.
-fn lines(source: &KernelSource, subgroup_size: Option<u32>) -> Lines {
+fn lines(source: &KernelSource, subgroup_size: Option<u32>, loops: Loops) -> Lines {
     let lowering =
         Lowering { scalars: Scalars::Immediate, storage: StorageAccessAs::Declared, uniform_as_storage: false };
     let lowered = lower(source, lowering).unwrap_or_else(|error| panic!("{error}\n{}", source.wgsl));
     let (module, info) = (&lowered.module, &lowered.info);
-    let proven = prove(module, info, subgroup_size);
+    let proven = prove(module, info, subgroup_size, loops);
     let mut lines = Lines::new();
     let mut ask = |handle: Option<Handle<Function>>, function: &Function, info: &naga::valid::FunctionInfo| {
         for (at, expression) in function.expressions.iter() {
@@ -69,7 +70,11 @@ fn lines(source: &KernelSource, subgroup_size: Option<u32>) -> Lines {
 
 /// Compare the answers for a text with its marks.
 fn check_text(text: &str, subgroup_size: Option<u32>) {
-    let answers = lines(&text.into(), subgroup_size);
+    check_marks(text, subgroup_size, Loops::Trusted);
+}
+
+fn check_marks(text: &str, subgroup_size: Option<u32>, loops: Loops) {
+    let answers = lines(&text.into(), subgroup_size, loops);
     let mut marked = 0;
     for (number, line) in (1..).zip(text.lines()) {
         let wanted = match line.trim_end() {
@@ -113,6 +118,12 @@ fn check(body: &str) {
 
 /// As [`check`], with functions before the entry point.
 fn check_with(functions: &str, body: &str) {
+    check_where(Loops::Trusted, functions, body);
+}
+
+/// As [`check_with`], with loops that are trusted or not.
+fn check_where(loops: Loops, functions: &str, body: &str) {
     let any = "let u = data[0]; let v = other[0]; let i = bitcast<i32>(data[0]);";
-    check_text(&format!("{HEAD}{functions}{ENTRY}{any}\n{body}\ndata[0] = u + v + u32(i) + params.n;\n}}"), None);
+    let text = format!("{HEAD}{functions}{ENTRY}{any}\n{body}\ndata[0] = u + v + u32(i) + params.n;\n}}");
+    check_marks(&text, None, loops);
 }
