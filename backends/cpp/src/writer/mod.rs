@@ -1,6 +1,7 @@
 //! Writes one entry point: what all parts of it share, and the order in which they come.
 
 mod body;
+mod bypass;
 mod compose;
 mod entry;
 mod expression;

@@ -54,6 +54,34 @@ fn binding_arrays_ray_queries_and_cooperative_matrices_are_refused() {
     }
 }
 
+/// WGSL forbids it, and naga does not look: the value would be whatever was there.
+#[test]
+fn a_continue_over_what_continuing_reads_is_refused() {
+    let of = |skip: &str, read: &str| {
+        let body = format!(
+            "var i = 0u; var t: array<u32, 8>;\nloop {{ {skip}\nlet e = (out[i] % 4u) + 4u; let p = &t[e - 4u]; i += 1u;\n\
+             if i > 20u {{ continue; }}\ncontinuing {{ {read} break if i > 9u; }} }}\nout[0] = t[0];"
+        );
+        kernel("", &body)
+    };
+    let skips = [
+        "if i == 0u { i = 1u; continue; }",
+        "switch i { case 3u: { if id.x > 4u { continue; } } default: {} }",
+        "{ loop { break; } if i == 0u { i = 1u; continue; } }",
+    ];
+    for skip in skips {
+        for read in ["t[e - 4u] += 1u;", "*p = 1u;", "if i > 3u { i += e; }"] {
+            let (line, column, message) = refusal(&of(skip, read));
+            assert!(line > 1 && column > 1 && message.contains("`continue`"), "{line}:{column}: {message}");
+        }
+        translated(&of(skip, "i += 1u;"), Dialect::Cuda).expect("nothing is read");
+    }
+    // One of a loop within is not this loop's.
+    for skip in ["loop { if i == 0u { i = 1u; continue; } break; }", ""] {
+        translated(&of(skip, "t[e - 4u] += 1u; *p = 1u;"), Dialect::Cuda).expect("nothing is skipped");
+    }
+}
+
 #[test]
 fn a_workgroup_larger_than_a_block_is_refused() {
     for size in ["1025", "32, 33", "16, 16, 5", "1, 1, 65"] {
