@@ -92,6 +92,29 @@ fn a_workgroup_larger_than_a_block_is_refused() {
     }
 }
 
+/// AMD's compiler ends with an error that has no place where an invocation's own variables take more than 256 KiB.
+#[test]
+fn variables_that_no_invocation_has_room_for_are_refused() {
+    for (before, body, line) in [
+        ("var<private> p: array<u32, 40000>;", "p[id.x] = 1u; out[0] = p[id.y];", 1),
+        ("", "var t: array<vec3<u32>, 10000>; t[id.x].x = 1u; out[0] = t[id.y].x;", 4),
+        (
+            "var<private> p: array<u32, 20000>;\nfn f(i: u32) -> u32 { var t: array<u32, 20000>; t[i] = i; return t[0] + p[i]; }",
+            "out[0] = f(id.x);",
+            1,
+        ),
+    ] {
+        let (found, column, message) = refusal(&kernel(before, body));
+        assert!(found >= line && column >= 1 && message.contains("131072 bytes"), "{found}:{column}: {message}");
+    }
+    let fits =
+        kernel("var<private> p: array<u32, 10000>;", "var t: array<u32, 10000>; t[id.x] = p[id.y]; out[0] = t[id.z];");
+    translated(&fits, Dialect::Hip).expect("there is room for it");
+    // Workgroup memory has a limit of its own.
+    let tile = kernel("var<workgroup> t: array<u32, 40000>;", "t[id.x] = 1u;");
+    translated(&tile, Dialect::Hip).expect("a launch asks for it");
+}
+
 #[test]
 fn recursion_is_refused_with_the_way_round() {
     let (line, _, message) = refusal(&kernel(
