@@ -1,6 +1,7 @@
 //! Writes one entry point: what all parts of it share, and the order in which they come.
 
 mod body;
+mod bypass;
 mod compose;
 mod entry;
 mod expression;
@@ -11,6 +12,7 @@ mod literal;
 mod operator;
 mod place;
 mod plan;
+mod room;
 mod statement;
 mod weight;
 
@@ -73,6 +75,7 @@ pub(crate) fn write(lowered: &Lowered, wgsl: &str, options: &Options) -> Result<
     let names = Names::new(module);
     let symbol = options.symbol.clone().unwrap_or_else(|| format!("wgk_{}", symbol_part(&module.entry_points[0].name)));
     check_workgroup(lowered, wgsl)?;
+    room::check(module)?;
     let subgroup_size = (options.dialect == Dialect::Cuda).then_some(32);
     let layout = Layout::new(module, &names)?;
     let globals = global::globals(module, lowered, &names, &layout)?;

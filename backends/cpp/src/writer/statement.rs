@@ -3,6 +3,7 @@
 use naga::{Barrier, Block, Expression, Handle, Range, Span, Statement, SwitchCase, SwitchValue, TypeInner};
 
 use super::body::{Body, Frame};
+use super::bypass;
 use super::hoist::hoisted;
 use super::literal::literal;
 use crate::code::{Case, Expr, Stmt, TemplateArg, Type};
@@ -209,6 +210,7 @@ impl Body<'_> {
         break_if: Option<Handle<Expression>>,
         out: &mut Vec<Stmt>,
     ) -> Result<()> {
+        bypass::check(self.function, body, continuing, break_if)?;
         for handle in hoisted(self.function, &self.planned, body, continuing, break_if) {
             self.declare(handle, out)?;
         }

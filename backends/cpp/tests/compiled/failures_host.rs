@@ -61,6 +61,12 @@ fn an_endless_loop_ends_where_it_is_bounded() {
     let body = "loop { out[lane] += 1u; loop { if out[lane] > 5000u { break; } out[lane] += 100u; } }";
     let bounded = outcome(&host, "bounded", body, Loops::Bounded { rounds: 1000 }, true).unwrap();
     assert!(bounded[0].chunks(4).all(|word| u32::from_le_bytes(word.try_into().unwrap()) > 5000), "{bounded:?}");
+    // Behind it nothing is known of what its condition would have said.
+    let body =
+        "var tile: array<u32, 4>; var i = out[lane] + 100u; while i >= 4u { i--; } tile[i] = 7u; out[lane] = tile[3];";
+    let left = outcome(&host, "left", body, Loops::Bounded { rounds: 10 }, true).unwrap();
+    assert_eq!(left[0][..4], [7, 0, 0, 0]);
+    let body = "loop { out[lane] += 1u; loop { if out[lane] > 5000u { break; } out[lane] += 100u; } }";
     let trusted = outcome(&host, "endless", body, Loops::Trusted, true).unwrap_err();
     assert_eq!((trusted.cause, trusted.kernel.as_str()), (Cause::Deadline, "endless"), "{trusted}");
 }

@@ -54,6 +54,34 @@ fn binding_arrays_ray_queries_and_cooperative_matrices_are_refused() {
     }
 }
 
+/// WGSL forbids it, and naga does not look: the value would be whatever was there.
+#[test]
+fn a_continue_over_what_continuing_reads_is_refused() {
+    let of = |skip: &str, read: &str| {
+        let body = format!(
+            "var i = 0u; var t: array<u32, 8>;\nloop {{ {skip}\nlet e = (out[i] % 4u) + 4u; let p = &t[e - 4u]; i += 1u;\n\
+             if i > 20u {{ continue; }}\ncontinuing {{ {read} break if i > 9u; }} }}\nout[0] = t[0];"
+        );
+        kernel("", &body)
+    };
+    let skips = [
+        "if i == 0u { i = 1u; continue; }",
+        "switch i { case 3u: { if id.x > 4u { continue; } } default: {} }",
+        "{ loop { break; } if i == 0u { i = 1u; continue; } }",
+    ];
+    for skip in skips {
+        for read in ["t[e - 4u] += 1u;", "*p = 1u;", "if i > 3u { i += e; }"] {
+            let (line, column, message) = refusal(&of(skip, read));
+            assert!(line > 1 && column > 1 && message.contains("`continue`"), "{line}:{column}: {message}");
+        }
+        translated(&of(skip, "i += 1u;"), Dialect::Cuda).expect("nothing is read");
+    }
+    // One of a loop within is not this loop's.
+    for skip in ["loop { if i == 0u { i = 1u; continue; } break; }", ""] {
+        translated(&of(skip, "t[e - 4u] += 1u; *p = 1u;"), Dialect::Cuda).expect("nothing is skipped");
+    }
+}
+
 #[test]
 fn a_workgroup_larger_than_a_block_is_refused() {
     for size in ["1025", "32, 33", "16, 16, 5", "1, 1, 65"] {
@@ -62,6 +90,29 @@ fn a_workgroup_larger_than_a_block_is_refused() {
         assert!(message.contains("1024 invocations"), "{message}");
         assert_eq!((line, column), (3, 31 + size.len() as u32), "{message}");
     }
+}
+
+/// AMD's compiler ends with an error that has no place where an invocation's own variables take more than 256 KiB.
+#[test]
+fn variables_that_no_invocation_has_room_for_are_refused() {
+    for (before, body, line) in [
+        ("var<private> p: array<u32, 40000>;", "p[id.x] = 1u; out[0] = p[id.y];", 1),
+        ("", "var t: array<vec3<u32>, 10000>; t[id.x].x = 1u; out[0] = t[id.y].x;", 4),
+        (
+            "var<private> p: array<u32, 20000>;\nfn f(i: u32) -> u32 { var t: array<u32, 20000>; t[i] = i; return t[0] + p[i]; }",
+            "out[0] = f(id.x);",
+            1,
+        ),
+    ] {
+        let (found, column, message) = refusal(&kernel(before, body));
+        assert!(found >= line && column >= 1 && message.contains("131072 bytes"), "{found}:{column}: {message}");
+    }
+    let fits =
+        kernel("var<private> p: array<u32, 10000>;", "var t: array<u32, 10000>; t[id.x] = p[id.y]; out[0] = t[id.z];");
+    translated(&fits, Dialect::Hip).expect("there is room for it");
+    // Workgroup memory has a limit of its own.
+    let tile = kernel("var<workgroup> t: array<u32, 40000>;", "t[id.x] = 1u;");
+    translated(&tile, Dialect::Hip).expect("a launch asks for it");
 }
 
 #[test]
