@@ -1,6 +1,7 @@
 //! Names of the generated code: the author's where C++ and its compilers leave them free, and others where they do not.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use naga::proc::{CaseInsensitiveKeywordSet, KeywordSet, NameKey, Namer};
@@ -14,6 +15,23 @@ const PREFIXES: &[&str] = &[
     "_Q", "_R", "_S", "_T", "_U", "_V", "_W", "_X", "_Y", "_Z",
 ];
 
+/// Give other names to members that are called as a struct is, since a struct's own members hide types from it, and to whatever is
+/// called as the kernel and its namespace are.
+fn rename(named: &mut FastHashMap<NameKey, String>, namer: &mut Namer, symbol: &str) {
+    let types = named.iter().filter(|(key, _)| matches!(key, NameKey::Type(_)));
+    let types: HashSet<String> = types.map(|(_, name)| name.clone()).collect();
+    let mut taken: Vec<(&NameKey, &mut String)> = named
+        .iter_mut()
+        .filter(|(key, name)| match key {
+            NameKey::StructMember(..) => types.contains(*name),
+            _ => *name == symbol,
+        })
+        .collect();
+    // In an order that does not change from run to run.
+    taken.sort_by_cached_key(|(key, _)| format!("{key:?}"));
+    taken.into_iter().for_each(|(_, name)| *name = namer.call(name));
+}
+
 /// The names of one module.
 pub(crate) struct Names {
     named: FastHashMap<NameKey, String>,
@@ -21,7 +39,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new(module: &Module) -> Self {
+    /// Of a module whose kernel has this symbol.
+    pub(crate) fn new(module: &Module, symbol: &str) -> Self {
         static RESERVED: OnceLock<KeywordSet> = OnceLock::new();
         let reserved = RESERVED.get_or_init(|| {
             let words = KEYWORDS.iter().chain(MACROS).chain(crate::prelude::NAMES.iter());
@@ -31,6 +50,7 @@ impl Names {
         let mut named = FastHashMap::default();
         let none = (KeywordSet::empty(), CaseInsensitiveKeywordSet::empty());
         namer.reset(module, reserved, none.0, none.1, PREFIXES, &mut named);
+        rename(&mut named, &mut namer, symbol);
         Self { named, namer: RefCell::new(namer) }
     }
 

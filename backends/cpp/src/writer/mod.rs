@@ -72,8 +72,8 @@ pub(crate) struct Written {
 /// Write the one entry point of a module.
 pub(crate) fn write(lowered: &Lowered, wgsl: &str, options: &Options) -> Result<Written> {
     let module = &lowered.module;
-    let names = Names::new(module);
     let symbol = options.symbol.clone().unwrap_or_else(|| format!("wgk_{}", symbol_part(&module.entry_points[0].name)));
+    let names = Names::new(module, &symbol);
     check_workgroup(lowered, wgsl)?;
     room::check(module)?;
     let subgroup_size = (options.dialect == Dialect::Cuda).then_some(32);

@@ -35,3 +35,19 @@ fn main(@builtin(global_invocation_id) blockIdx: vec3<u32>, @builtin(local_invoc
     if i < arrayLength(&out) { out[i] = const_ + x + wg_shared[31u - char] + threadIdx + EOF + INFINITY + e + u32_ + f32_ + slot + arr + barrier; }
     if i < arrayLength(&out_len) { out_len[i] = i; }
 }
+
+// A member that is called as a struct, and names that the kernel's symbol and namespace have.
+struct A { x: u32 }
+struct B { A: A, b: A, B: u32, put: vec3<u32>, u32: u32, vec: u32 }
+const wgk_hidden = array<u32, 5>(1u, 2u, 3u, 4u, 5u);
+
+@compute @workgroup_size(32)
+fn hidden(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x >= arrayLength(&out) { return; }
+    var both = array<B, 2>();
+    both[id.x % 2u].A.x = wgk_hidden[id.x % 5u];
+    both[1].b = both[0].A;
+    both[0].B = both[1].b.x + wgk_main(both[id.x % 2u].vec);
+    both[0].u32 = both[0].B;
+    out[id.x] = both[0].u32 + both[id.y % 2u].put.x;
+}

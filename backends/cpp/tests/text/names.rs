@@ -81,3 +81,19 @@ fn two_names_never_become_one() {
     names.dedup();
     assert_eq!(names.len(), 4, "{source}");
 }
+
+/// A struct's members hide types from it, and the kernel is in the namespace of what it is made of.
+#[test]
+fn members_are_not_called_as_structs_nor_anything_as_the_kernel() {
+    let before = "struct A { x: u32 }
+        struct B { A: A, b: A, B: u32 }
+        const wgk_main = array<u32, 5>(1u, 2u, 3u, 4u, 5u);
+        var<private> pair: B;";
+    let body = "pair.A.x = wgk_main[id.x % 5u]; pair.b = pair.A; pair.B = 7u; out[0] = pair.b.x;";
+    let source = own(&kernel(before, body), &Options::new(Dialect::Cuda));
+    assert!(source.contains("A A_1;") && source.contains("A b;") && !source.contains("A A;"), "{source}");
+    assert!(!source.contains("u32 B;") && source.contains("pair.b = pair.A_1;"), "{source}");
+    assert!(!source.contains("WG_TABLE const arr<u32, 5> wgk_main ="), "{source}");
+    let first = own(&kernel(before, body), &Options { symbol: Some("pair".to_owned()), ..Options::new(Dialect::Cuda) });
+    assert!(!first.contains("B pair{}") && first.contains("arr<u32, 5> wgk_main ="), "{first}");
+}
