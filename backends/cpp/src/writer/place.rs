@@ -33,7 +33,7 @@ impl Body<'_> {
     fn unnamed_place(&self, handle: Handle<Expression>) -> Result<Place> {
         match self.function.expressions[handle] {
             Expression::Access { base, index } => self.element(handle, base, index),
-            Expression::AccessIndex { base, index } => self.part(base, index),
+            Expression::AccessIndex { base, index } => self.part(handle, base, index),
             Expression::GlobalVariable(global) => {
                 let value = self.globals[global.index()].clone();
                 let is_array = self.writer.globals[global.index()].is_array;
@@ -81,7 +81,7 @@ impl Body<'_> {
         Ok(Place::Whole(indexed(place, index)))
     }
 
-    fn part(&self, base: Handle<Expression>, index: u32) -> Result<Place> {
+    fn part(&self, handle: Handle<Expression>, base: Handle<Expression>, index: u32) -> Result<Place> {
         match self.inner(base) {
             TypeInner::Vector { .. } | TypeInner::ValuePointer { .. } => {
                 let component = COMPONENTS.get(index as usize).copied().unwrap_or("x");
@@ -91,7 +91,7 @@ impl Body<'_> {
             TypeInner::Array { size: naga::ArraySize::Dynamic, .. } => {
                 let place = self.place(base)?;
                 let value = Expr::Literal(format!("{index}u"));
-                let index = self.checked(base, base, GuardedIndex::Known(index), value)?;
+                let index = self.checked(handle, base, GuardedIndex::Known(index), value)?;
                 Ok(Place::Whole(indexed(place, index)))
             }
             _ => Ok(Place::Whole(self.whole(base)?.index(Expr::Literal(format!("{index}u"))))),
@@ -125,7 +125,6 @@ impl Body<'_> {
         index: GuardedIndex,
         value: Expr,
     ) -> Result<Expr> {
-        let dynamic = matches!(index, GuardedIndex::Expression(_));
         let needed = access_needs_check(base, index, self.writer.module, &self.function.expressions, self.info);
         let Some(length) = needed else { return Ok(value) };
         if matches!(self.writer.options.bounds, Bounds::Unchecked(_)) {
@@ -135,7 +134,7 @@ impl Body<'_> {
             IndexableLength::Known(length) => Expr::Literal(format!("{length}u")),
             IndexableLength::Dynamic => self.length_of(base)?,
         };
-        if dynamic && self.writer.proven.access(self.handle, access) {
+        if self.writer.proven.access(self.handle, access) {
             match self.writer.options.removed {
                 Removed::Kept => {}
                 Removed::Dropped => return Ok(value),
