@@ -17,14 +17,9 @@ template <typename I> WG_FUNCTION u32 proven(const I k, const u32 len) {
 // Whether T fills the slot that it is in.
 template <typename T> constexpr bool fills = !__is_class(T);
 
-// Structs with padding have a `put_members` beside them, which is found by their type.
-template <typename T> WG_FUNCTION auto put_value(T& place, const T& value, int) -> decltype(put_members(place, value)) {
-    put_members(place, value);
-}
-template <typename T> WG_FUNCTION void put_value(T& place, const T& value, long) { place = value; }
-
-// A store to memory that somebody may look at byte by byte: padding stays as it is.
-template <typename T> WG_FUNCTION void put(T& place, const itself<T>& value) { put_value(place, value, 0); }
+// A store to memory that somebody may look at byte by byte: padding stays as it is. Structs with padding have a `put` of their
+// own beside them, which is found by their type.
+template <typename T> WG_FUNCTION void put(T& place, const itself<T>& value) { place = value; }
 
 template <typename T> WG_FUNCTION T volatile_load(const T& place) { return *const_cast<const volatile T*>(&place); }
 

@@ -12,9 +12,9 @@
 namespace wg { namespace own {
 struct alignas(16) Inner { vec<f32, 3> a; unsigned char _pad0[4]; };
 struct alignas(16) Outer { u32 n; unsigned char _pad0[12]; Inner inner; arr<Inner, 2> more; mat<f32, 2, 3> m; };
-static void put_members(Inner& to, const Inner& from) { wg::put(to.a, from.a); }
-static void put_members(Outer& to, const Outer& from) {
-    wg::put(to.n, from.n), wg::put(to.inner, from.inner), wg::put(to.more, from.more), wg::put(to.m, from.m);
+static void put(Inner& to, const Inner& from) { wg::put(to.a, from.a); }
+static void put(Outer& to, const Outer& from) {
+    wg::put(to.n, from.n), put(to.inner, from.inner), wg::put(to.more, from.more), wg::put(to.m, from.m);
 }
 struct alignas(16) Tail { u32 n; vec<f32, 3> rest[1]; };
 template <typename T> struct Exchanged { T old_value; bool exchanged; };
@@ -44,7 +44,7 @@ static_assert(TABLE.e[1].v.y == 5 && MATRIX.c[1].v.z == 6, "constant");
 template <typename T> static void check_put(const T& value, const u32 holes) {
     alignas(T) unsigned char bytes[sizeof(T)], twice[sizeof(T)];
     std::memset(bytes, 0xee, sizeof bytes), std::memset(twice, 0x11, sizeof twice);
-    wg::put(*reinterpret_cast<T*>(bytes), value), wg::put(*reinterpret_cast<T*>(twice), value);
+    put(*reinterpret_cast<T*>(bytes), value), put(*reinterpret_cast<T*>(twice), value);
     u32 kept = 0;
     for (u32 k = 0; k < sizeof(T); ++k) {
         if (bytes[k] == 0xee && twice[k] == 0x11) ++kept;
