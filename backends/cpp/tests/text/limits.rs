@@ -142,7 +142,7 @@ fn wide_switches_and_large_tables_are_written() {
 }
 
 /// A kernel of 500 lines is written in 20 ms. Debug builds are about ten times slower, and tests run beside others: the bound
-/// here is generous, and `cargo bench -p graphreel-bench -- --translate` measures.
+/// here is generous, and tells only of what grows out of hand.
 #[test]
 fn five_hundred_lines_are_quick() {
     let mut body = String::from("var sum = 0.0; var v = vec3<f32>(f32(id.x), 1.0, 2.0);\n");
