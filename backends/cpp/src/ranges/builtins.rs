@@ -1,12 +1,13 @@
 //! What is known of the integer builtin functions' results, and of the numbers that an invocation is given.
 
+use graphreel::op::MAX_GROUPS;
 use naga::{BuiltIn, MathFunction, Scalar, ScalarKind};
 
 use super::interval::{Interval, width};
 use crate::Loops;
 
-/// Workgroups of a grid in each dimension: more are refused before a launch.
-const GROUPS_MAX: i128 = 65_535;
+/// Workgroups of a grid in each dimension: more are refused before a launch, and where counts in memory say so nothing runs.
+const GROUPS_MAX: i128 = MAX_GROUPS as i128;
 
 /// Invocations of a subgroup at most, where nothing is known of the device.
 const SUBGROUP_MAX: i128 = 128;

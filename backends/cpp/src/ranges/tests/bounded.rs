@@ -51,6 +51,7 @@ fn deep_texts() {
 #[test]
 fn long_texts() {
     let line = |count: usize, text: &dyn Fn(usize) -> String| (0..count).map(text).collect::<String>();
+    check(&line(10_000, &|at| format!("u = u * {}u + data[u % {}u];\n", at + 3, at % 50 + 1)));
     check(&line(10_000, &|at| format!("u = u * (v + {at}u) - lanes[u & 63u];\n")));
     check(&line(3_000, &|at| format!("if u > {at}u {{ lanes[u] = v; u += 1u; }} else {{ v -= u; }}\n")));
     check(&line(3_000, &|at| format!("if u == {at}u && v < {at}u {{ return; }}\nlanes[u] = v;\n")));

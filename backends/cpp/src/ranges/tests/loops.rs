@@ -239,4 +239,17 @@ four[u] = 1u; // AFTER";
 fn a_bounded_loop_is_left_at_any_round() {
     check(&AFTER.replace("ENDED", "in").replace("four[u] = 1u; // AFTER", "sixteen[0] = 1u;"));
     check_bounded(&AFTER.replace("ENDED", "out").replace("AFTER", "out"));
+    check_bounded(
+        "for (var k = 0u; k < 16u; k += 1u) { sixteen[k] = 1u; } // in
+         var b = u;
+         loop { b = 5u; continuing { break if true; } }
+         sixteen[b] = 1u; // out
+         var c = u;
+         loop { for (var k = 0u; k < 3u; k++) { c = 5u; } if v > 3u { break; } }
+         sixteen[c] = 1u; // out
+         var d = 0u;
+         loop { d = 5u; if v > 3u { break; } }
+         sixteen[d] = 1u; // in
+         four[d] = 1u; // out",
+    );
 }
