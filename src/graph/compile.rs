@@ -72,6 +72,9 @@ impl<D: Driver> Compiler for HardwareCompiler<D> {
             return Ok(());
         };
         if loaded.indirect.get().is_none() {
+            if let Some(native) = kernel.source().native() {
+                native.check_variant(Variant::Indirect)?;
+            }
             let code = self.load(kernel.source(), kernel.reflection(), Variant::Indirect)?;
             // Another thread may have been quicker; its code serves both.
             let _ = loaded.indirect.set(code);
@@ -110,7 +113,24 @@ impl<D: Driver> HardwareCompiler<D> {
             );
             return Err(refused(reflection, KernelProblem::Unsupported(why)));
         }
+        if source.native().is_some() {
+            self.check_shared(reflection, &code)?;
+        }
         Ok(code)
+    }
+
+    /// What native code has of workgroup memory is known only once it is loaded.
+    fn check_shared(&self, reflection: &Reflection, code: &Code<D>) -> Result<()> {
+        let fixed = self.shared.driver().function_attribute(code.function, FunctionAttribute::SharedBytes);
+        let fixed = self.shared.settle(fixed, "loading a kernel")?;
+        let (dynamic, most) = (code.shared_bytes, self.caps.workgroup_bytes_max);
+        if u64::from(fixed) + u64::from(dynamic) <= u64::from(most) {
+            return Ok(());
+        }
+        let why = format!(
+            "its code has {fixed} bytes of workgroup memory and its launches ask for {dynamic} more, and this device has {most}; use less"
+        );
+        Err(refused(reflection, KernelProblem::Unsupported(why)))
     }
 
     /// A refusal of the driver as one of the kernel; the device's loss stays itself.
