@@ -447,7 +447,7 @@ pub enum KernelProblem {
         found: Vec<String>,
     },
     /// The declaration of a native kernel contradicts itself or its code.
-    #[error("the declared native kernel cannot be: {0}")]
+    #[error("its declaration as native code cannot be used: {0}")]
     Signature(String),
     /// Something a Graphreel kernel cannot use, or this device cannot run.
     #[error("{0}")]
