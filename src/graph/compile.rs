@@ -5,7 +5,7 @@ use super::driver::{Driver, FunctionAttribute};
 use super::shared::{Orphan, Shared};
 use super::translate::Translator;
 use crate::caps::Caps;
-use crate::error::{InvalidKernel, KernelProblem, Result, ServerError};
+use crate::error::{DriverError, InvalidKernel, KernelProblem, Result, ServerError};
 use crate::kernel::{AbiParam, Compiler, Kernel, KernelSource, Reflection, Variant, abi};
 use crate::memory::DeviceId;
 use crate::op::Op;
@@ -90,7 +90,7 @@ impl<D: Driver> HardwareCompiler<D> {
         self.shared.monitor().check()?;
         let _bound = self.shared.bind()?;
         let driver = self.shared.driver();
-        // SAFETY: the translator gives complete images that this driver's compiler made.
+        // SAFETY: the translator gives complete images that this driver's compiler made; for native code its author vouched.
         let module = unsafe { driver.module_load(&translated.image) };
         let module = self.shared.settle(module, "loading a kernel").map_err(|error| self.backend(reflection, error))?;
         let function = self.shared.settle(driver.module_function(&module, &translated.symbol), "finding a kernel");
@@ -98,7 +98,11 @@ impl<D: Driver> HardwareCompiler<D> {
             Ok(function) => function,
             Err(error) => {
                 self.shared.orphan(Orphan::Module(module));
-                return Err(self.backend(reflection, error));
+                let symbol = translated.symbol.to_string_lossy();
+                return Err(match (source.native(), error) {
+                    (Some(_), ServerError::Driver(error)) => refused(reflection, missing(&symbol, &error)),
+                    (_, error) => self.backend(reflection, error),
+                });
             }
         };
         let (shared, params) = (self.shared.clone(), abi(reflection, variant));
@@ -140,6 +144,13 @@ impl<D: Driver> HardwareCompiler<D> {
             other => other,
         }
     }
+}
+
+/// Native code that has no such kernel.
+fn missing(symbol: &str, error: &DriverError) -> KernelProblem {
+    KernelProblem::Backend(format!(
+        "the code has no kernel `{symbol}`; declare its symbol, which `extern \"C\"` makes that of its name ({error})"
+    ))
 }
 
 fn refused(reflection: &Reflection, problem: KernelProblem) -> ServerError {

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+use std::ffi::CString;
+
 use graphreel::error::{ArgumentProblem, KernelProblem};
 use graphreel::graph::{Backend, HardwareServer, Translated, Translator};
 use graphreel::kernel::{
@@ -57,7 +59,8 @@ impl Translator for Vendor {
         let Some(native) = Self::native(source)? else { return self.0.translate(source, variant) };
         let text = std::str::from_utf8(native.code()).expect("the language is text");
         let made = self.0.translate(&text.into(), variant)?;
-        Ok(Translated { shared_bytes: native.shared_bytes(), ..made })
+        let symbol = CString::new(native.symbol(variant).expect("only declared variants are asked for")).unwrap();
+        Ok(Translated { symbol, shared_bytes: native.shared_bytes(), ..made })
     }
 
     fn features(&self) -> Vec<String> {
@@ -173,6 +176,16 @@ fn a_declaration_beyond_the_device_is_refused() {
         kernel.buffer(NativeBuffer::array(format!("b{index}"), Access::Read, 4))
     });
     assert!(refusal(device.kernel(vouched(many))).1.contains("buffers"));
+}
+
+#[test]
+fn a_symbol_that_the_code_does_not_have_is_named() {
+    let device = vendor();
+    let (problem, text) = refusal(device.kernel(vouched(declared(TWICE, "thrice"))));
+    assert!(matches!(problem, KernelProblem::Backend(_)), "{problem:?}");
+    assert!(text.contains("the code has no kernel `thrice`") && text.contains("extern \"C\""), "{text}");
+    let y = NativeBuffer::array("y", Access::ReadWrite, 4);
+    device.kernel(vouched(declared(TWICE, "twice").buffer(y))).expect("the device goes on");
 }
 
 #[test]
