@@ -36,7 +36,7 @@ fn source(text: &str, args: &EmissionArgs) -> Result<KernelSource, Failure> {
             return Err(Failure::Usage(format!("--override {name} is given twice; give one value")));
         }
     }
-    Ok(KernelSource { wgsl: text.into(), entry: args.entry.as_deref().map(Into::into), overrides })
+    Ok(KernelSource { wgsl: text.into(), entry: args.entry.as_deref().map(Into::into), overrides, native: None })
 }
 
 fn options(file: &str, language: EmitArg, args: &EmissionArgs) -> Options {

@@ -446,6 +446,9 @@ pub enum KernelProblem {
         /// Overrides that the source has.
         found: Vec<String>,
     },
+    /// The declaration of a native kernel contradicts itself or its code.
+    #[error("its declaration as native code cannot be used: {0}")]
+    Signature(String),
     /// Something a Graphreel kernel cannot use, or this device cannot run.
     #[error("{0}")]
     Unsupported(String),

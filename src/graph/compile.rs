@@ -5,7 +5,7 @@ use super::driver::{Driver, FunctionAttribute};
 use super::shared::{Orphan, Shared};
 use super::translate::Translator;
 use crate::caps::Caps;
-use crate::error::{InvalidKernel, KernelProblem, Result, ServerError};
+use crate::error::{DriverError, InvalidKernel, KernelProblem, Result, ServerError};
 use crate::kernel::{AbiParam, Compiler, Kernel, KernelSource, Reflection, Variant, abi};
 use crate::memory::DeviceId;
 use crate::op::Op;
@@ -72,6 +72,9 @@ impl<D: Driver> Compiler for HardwareCompiler<D> {
             return Ok(());
         };
         if loaded.indirect.get().is_none() {
+            if let Some(native) = kernel.source().native() {
+                native.check_variant(Variant::Indirect)?;
+            }
             let code = self.load(kernel.source(), kernel.reflection(), Variant::Indirect)?;
             // Another thread may have been quicker; its code serves both.
             let _ = loaded.indirect.set(code);
@@ -87,7 +90,7 @@ impl<D: Driver> HardwareCompiler<D> {
         self.shared.monitor().check()?;
         let _bound = self.shared.bind()?;
         let driver = self.shared.driver();
-        // SAFETY: the translator gives complete images that this driver's compiler made.
+        // SAFETY: the translator gives complete images that this driver's compiler made; for native code its author vouched.
         let module = unsafe { driver.module_load(&translated.image) };
         let module = self.shared.settle(module, "loading a kernel").map_err(|error| self.backend(reflection, error))?;
         let function = self.shared.settle(driver.module_function(&module, &translated.symbol), "finding a kernel");
@@ -95,7 +98,11 @@ impl<D: Driver> HardwareCompiler<D> {
             Ok(function) => function,
             Err(error) => {
                 self.shared.orphan(Orphan::Module(module));
-                return Err(self.backend(reflection, error));
+                let symbol = translated.symbol.to_string_lossy();
+                return Err(match (source.native(), error) {
+                    (Some(_), ServerError::Driver(error)) => refused(reflection, missing(&symbol, &error)),
+                    (_, error) => self.backend(reflection, error),
+                });
             }
         };
         let (shared, params) = (self.shared.clone(), abi(reflection, variant));
@@ -110,7 +117,24 @@ impl<D: Driver> HardwareCompiler<D> {
             );
             return Err(refused(reflection, KernelProblem::Unsupported(why)));
         }
+        if source.native().is_some() {
+            self.check_shared(reflection, &code)?;
+        }
         Ok(code)
+    }
+
+    /// What native code has of workgroup memory is known only once it is loaded.
+    fn check_shared(&self, reflection: &Reflection, code: &Code<D>) -> Result<()> {
+        let fixed = self.shared.driver().function_attribute(code.function, FunctionAttribute::SharedBytes);
+        let fixed = self.shared.settle(fixed, "loading a kernel")?;
+        let (dynamic, most) = (code.shared_bytes, self.caps.workgroup_bytes_max);
+        if u64::from(fixed) + u64::from(dynamic) <= u64::from(most) {
+            return Ok(());
+        }
+        let why = format!(
+            "its code has {fixed} bytes of workgroup memory and its launches ask for {dynamic} more, and this device has {most}; use less"
+        );
+        Err(refused(reflection, KernelProblem::Unsupported(why)))
     }
 
     /// A refusal of the driver as one of the kernel; the device's loss stays itself.
@@ -120,6 +144,13 @@ impl<D: Driver> HardwareCompiler<D> {
             other => other,
         }
     }
+}
+
+/// Native code that has no such kernel.
+fn missing(symbol: &str, error: &DriverError) -> KernelProblem {
+    KernelProblem::Backend(format!(
+        "the code has no kernel `{symbol}`; declare its symbol, which `extern \"C\"` makes that of its name ({error})"
+    ))
 }
 
 fn refused(reflection: &Reflection, problem: KernelProblem) -> ServerError {

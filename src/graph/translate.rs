@@ -6,16 +6,19 @@ use std::ffi::CString;
 use crate::error::Result;
 use crate::kernel::{KernelSource, Reflection, Variant};
 
-/// Compiles WGSL for one driver. Called without the device's lock, on any thread; touches no device.
+/// Compiles kernels for one driver: WGSL, and native code that the driver runs, by [`KernelSource::native`]. Other native code is
+/// refused by [`NativeCode::refused_by`](crate::kernel::NativeCode::refused_by). Called without the device's lock, on any
+/// thread; touches no device.
 pub trait Translator: Send + Sync + 'static {
-    /// What one entry point takes, and refuses here what this device cannot run, each with the text for its user.
+    /// What one entry point takes, for native code as it was declared, and refuses here what this device cannot run, each with the text for its user.
     ///
     /// # Errors
     ///
     /// [`ServerError::InvalidKernel`](crate::ServerError::InvalidKernel) with the place in the source.
     fn reflect(&self, source: &KernelSource) -> Result<Reflection>;
 
-    /// Compile one variant of one entry point to a function that takes what [`abi`](crate::kernel::abi()) lists.
+    /// Compile one variant of one entry point to a function that takes what [`abi`](crate::kernel::abi()) lists. Of native code
+    /// only variants are asked that were declared.
     ///
     /// # Errors
     ///

@@ -95,6 +95,9 @@ fn only_entry(wgsl: &str) -> Option<String> {
 
 /// The module of the source's one entry point.
 pub(super) fn resolved(source: &KernelSource) -> Result<Resolved, KernelProblem> {
+    if let Some(native) = source.native() {
+        return Err(KernelProblem::Unsupported(native.refusal("this backend")));
+    }
     let (module, info) = parsed(&source.wgsl)?;
     let entry = entry_of(&module, source.entry.as_deref())?;
     single(&module, &info, &entry, &source.overrides, &source.wgsl)

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::NativeCode;
 use crate::sync::Arc;
 
-/// A kernel's portable source: WGSL text, the entry point, and values for its overrides.
+/// A kernel's source: WGSL text, the entry point, and values for its overrides; or code in a vendor's own language.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelSource {
@@ -14,6 +15,16 @@ pub struct KernelSource {
     pub entry: Option<Arc<str>>,
     /// Values of `override` declarations, by name or by `@id` number.
     pub overrides: BTreeMap<String, f64>,
+    /// Code in a vendor's own language. It is the kernel then: the text and the overrides are not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<NativeCode>,
+}
+
+impl KernelSource {
+    /// The native code that it is, which a backend runs as it is, or refuses.
+    pub fn native(&self) -> Option<&NativeCode> {
+        self.native.as_ref()
+    }
 }
 
 /// Builds a [`KernelSource`]; what `Device::kernel` takes.
@@ -23,7 +34,7 @@ pub struct Wgsl(KernelSource);
 impl Wgsl {
     /// The WGSL text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(KernelSource { wgsl: text.into(), entry: None, overrides: BTreeMap::new() })
+        Self(KernelSource { wgsl: text.into(), entry: None, overrides: BTreeMap::new(), native: None })
     }
 
     /// Name the compute entry point.

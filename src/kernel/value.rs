@@ -57,6 +57,12 @@ impl ValueType {
     }
 }
 
+impl From<ScalarType> for ValueType {
+    fn from(scalar: ScalarType) -> Self {
+        Self { scalar, lanes: 1 }
+    }
+}
+
 impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.lanes {

@@ -28,6 +28,14 @@ pub enum RecordingError {
         /// The schema found.
         found: String,
     },
+    /// A kernel is native code, for which whoever reads the text cannot vouch.
+    #[error(
+        "kernels[{kernel}] of the recording is native code, which no text can vouch for; record the work again with a kernel of your own"
+    )]
+    NativeKernel {
+        /// The kernel's number.
+        kernel: u32,
+    },
     /// A part refers to something that is not there, or contradicts another.
     #[error("the recording is damaged: {part}: {problem}")]
     Invalid {
@@ -57,6 +65,27 @@ struct Tag {
     schema: String,
 }
 
+/// Whether kernels are native, read from a text that was refused.
+#[derive(serde::Deserialize)]
+struct Natives {
+    kernels: Vec<Nativeness>,
+}
+
+#[derive(serde::Deserialize)]
+struct Nativeness {
+    native: Option<serde::de::IgnoredAny>,
+}
+
+/// Why a text could not be read: a native kernel in it, which is refused as such, or what the parser says.
+fn unread(text: &str, error: &serde_json::Error) -> RecordingError {
+    let natives = serde_json::from_str::<Natives>(text).ok();
+    let native = natives.and_then(|found| (0u32..).zip(found.kernels).find(|(_, kernel)| kernel.native.is_some()));
+    match native {
+        Some((kernel, _)) => RecordingError::NativeKernel { kernel },
+        None => RecordingError::Json { problem: error.to_string() },
+    }
+}
+
 impl Recording {
     /// The dependence graph in Graphviz's language: one box for each node with its number, its kernel or operation and its
     /// label, one arrow for each direct dependence.
@@ -77,7 +106,8 @@ impl Recording {
         dot
     }
 
-    /// The recording as JSON, which [`Recording::from_json`] reads. Equal recordings have equal texts.
+    /// The recording as JSON, which [`Recording::from_json`] reads, unless it has native kernels. Equal recordings have equal
+    /// texts.
     ///
     /// # Errors
     ///
@@ -106,14 +136,15 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// [`RecordingError`] with the place of the first problem.
+    /// [`RecordingError`] with the place of the first problem; for a native kernel too, since to run code out of a text is to
+    /// vouch for it.
     pub fn from_json(text: &str) -> Result<Self, RecordingError> {
         let broken = |error: serde_json::Error| RecordingError::Json { problem: error.to_string() };
         let tag: Tag = serde_json::from_str(text).map_err(broken)?;
         if tag.schema != SCHEMA {
             return Err(RecordingError::Schema { found: tag.schema });
         }
-        let file: File<'_> = serde_json::from_str(text).map_err(broken)?;
+        let file: File<'_> = serde_json::from_str(text).map_err(|error| unread(text, &error))?;
         let bytes = |(index, text): (usize, &String)| {
             let problem = "not an even number of hexadecimal digits".to_owned();
             unhex(text).ok_or_else(|| RecordingError::Invalid { part: format!("host[{index}]"), problem })
@@ -130,12 +161,18 @@ impl Recording {
         Ok(recording)
     }
 
-    /// A launch's entry point, or its kernel's number where the source has just one, or the operation.
+    /// A launch's entry point, or its kernel's number where the source has just one, with the language of native code; or the
+    /// operation.
     fn title(&self, op: &NodeOp) -> String {
         match op {
             NodeOp::Launch { kernel, .. } | NodeOp::LaunchIndirect { kernel, .. } => {
-                let entry = self.kernels.get(*kernel as usize).and_then(|source| source.entry.as_deref());
-                entry.map_or_else(|| format!("kernel {kernel}"), str::to_owned)
+                let source = self.kernels.get(*kernel as usize);
+                let entry = source.and_then(|source| source.entry.as_deref());
+                let entry = entry.map_or_else(|| format!("kernel {kernel}"), str::to_owned);
+                match source.and_then(KernelSource::native) {
+                    Some(native) => format!("{entry} ({})", native.language()),
+                    None => entry,
+                }
             }
             op => kind(op).to_owned(),
         }
@@ -146,7 +183,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }

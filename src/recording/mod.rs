@@ -20,6 +20,7 @@ mod validate;
 pub use branches::Branches;
 pub use builder::{Recorded, RecordingBuilder};
 pub use diff::Difference;
+pub(crate) use dump::hex;
 pub use dump::{RecordingError, SCHEMA};
 pub use node::{BufferDecl, Node, NodeGrid, NodeOp, NodeValue, ParamDecl, ParamKind, Place, Recording, Use};
 pub use params::{ParamTable, PlannedChange};

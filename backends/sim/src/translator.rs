@@ -40,6 +40,9 @@ impl SimTranslator {
 
 impl Translator for SimTranslator {
     fn reflect(&self, source: &KernelSource) -> Result<Reflection> {
+        if let Some(native) = source.native() {
+            return Err(native.refused_by("the simulator").into());
+        }
         let reflection = reflect(source)?;
         reflection.check(&self.limits).map_err(|text| InvalidKernel {
             kernel: Some(reflection.entry.to_string()),

@@ -114,6 +114,9 @@ pub(crate) struct WgpuCompiler {
 impl Compiler for WgpuCompiler {
     fn compile(&self, source: &KernelSource) -> Result<Kernel> {
         self.gpu.monitor.check()?;
+        if let Some(native) = source.native() {
+            return Err(native.refused_by("wgpu").into());
+        }
         let reflection = reflect(source)?;
         let refuse = |problem| InvalidKernel { kernel: Some(reflection.entry.to_string()), problem };
         self.check_caps(&reflection).map_err(|why| refuse(KernelProblem::Unsupported(why)))?;

@@ -3,7 +3,8 @@
 
 use graphreel::device::Stream;
 use graphreel::error::{GraphRule, InvalidKernel, KernelProblem, MemoryLimit, OutOfMemory};
-use graphreel::{Account, Buffer, Config, Grid, Result, ServerError, Wgsl};
+use graphreel::kernel::{NativeBuffer, NativeKernel, NativeLanguage};
+use graphreel::{Access, Account, Buffer, Config, Grid, Result, ServerError, Wgsl};
 
 use crate::env::{assert_works, failure, folded_on, kernel_on, says};
 use crate::{Env, kernels};
@@ -109,6 +110,41 @@ pub fn kernels_beyond_the_device(env: &Env) {
         says(&error, &["too_"]);
     }
     env.assert_usable(&env.device.stream());
+}
+
+/// Code in another vendor's language: refused at compile with what it is and the remedy, in a window too, and no device runs
+/// every vendor's.
+#[expect(unsafe_code, reason = "the code declared here is none, and never runs")]
+pub fn native_kernels_of_another_vendor(env: &Env) -> Result<()> {
+    let device = &env.device;
+    let refused = |language: NativeLanguage, code: &[u8], remedy: &str| {
+        let buffer = NativeBuffer::array("b", Access::ReadWrite, 4);
+        let kernel = NativeKernel::new(language, code, "foreign", [1; 3]).buffer(buffer);
+        // SAFETY: no compiler makes anything of it: it is text in no language, or SPIR-V, which no backend takes.
+        let source = unsafe { kernel.vouch() }.map_err(ServerError::from)?;
+        let error = failure(device.kernel(source));
+        says(&error, &["foreign"]);
+        // The language's own vendor finds that it is no code.
+        let foreign = error.to_string().contains(&format!("it is {language}, which "));
+        if foreign {
+            says(&error, &[remedy]);
+        }
+        Ok::<bool, ServerError>(foreign)
+    };
+    let code: &[u8] = b"this is no code";
+    assert!(refused(NativeLanguage::SpirV, b"\x03\x02\x23\x07", "give the kernel in WGSL")?);
+    let cuda = refused(NativeLanguage::CudaCpp, code, "open a CUDA device")?;
+    assert_eq!(cuda, refused(NativeLanguage::Ptx, code, "open a CUDA device")?);
+    assert!(refused(NativeLanguage::HipCpp, code, "open a HIP device")? || cuda, "no device runs CUDA and HIP");
+    let (inc, buffer) = (kernel_on(device, kernels::INC), env.buffer(&[1, 2]));
+    let (graph, ()) = device.capture(|c| {
+        refused(NativeLanguage::SpirV, b"\x03\x02\x23\x07", "WGSL")?;
+        c.launch(&inc, Grid::stride(2), (&buffer,))
+    })?;
+    graph.replay()?;
+    assert_eq!(buffer.read::<u32>()?, [2, 3]);
+    env.assert_usable(&device.stream());
+    Ok(())
 }
 
 /// Slices, reads and writes outside their buffer, empty, or between words.

@@ -83,6 +83,7 @@ registry! { $ conformance suite
         entry_points_that_are_not_there,
         overrides_that_do_not_fit,
         kernels_beyond_the_device,
+        native_kernels_of_another_vendor,
         ranges_that_do_not_fit,
         sizes_that_cannot_be_allocated,
         more_bytes_than_the_devices_limit,

@@ -22,7 +22,7 @@ pub(crate) struct Run {
 /// The kernel as a device takes it.
 pub(crate) fn source(kernel: &Kernel) -> KernelSource {
     let overrides = kernel.overrides().into_iter().collect();
-    KernelSource { wgsl: Arc::from(kernel.wgsl()), entry: None, overrides }
+    KernelSource { wgsl: Arc::from(kernel.wgsl()), entry: None, overrides, native: None }
 }
 
 /// The bytes of every buffer after a run.
