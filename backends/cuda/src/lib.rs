@@ -22,7 +22,7 @@ mod open;
 mod options;
 mod telemetry;
 
-pub use device::{CudaDevice, absence, devices};
+pub use device::{BACKEND, CudaDevice, absence, devices};
 pub use driver::CudaDriver;
 pub use factory::CudaFactory;
 pub use handle::{
