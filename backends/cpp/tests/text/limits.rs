@@ -10,7 +10,7 @@ use crate::rig::{DIALECTS, kernel, translated};
 const STACK_BYTES: usize = 2 << 20;
 
 /// A text is written within this, in a debug build beside other work.
-const TIME_MAX: Duration = Duration::from_secs(20);
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Write a text in every dialect on a stack of the default size. Answers whether it was written.
 fn survives(what: &str, text: String) -> bool {
