@@ -44,6 +44,11 @@ fn a_backend_depends_on_the_core_alone() {
 }
 
 #[test]
+fn cuda_stands_on_the_writer() {
+    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
+}
+
+#[test]
 fn the_facade_depends_on_backends_and_not_on_the_program() {
     assert_eq!(ours("graphreel-backends"), ["graphreel", "graphreel-sim", "graphreel-wgpu"]);
 }
