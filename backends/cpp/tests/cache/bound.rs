@@ -46,14 +46,15 @@ fn what_was_used_least_recently_leaves() {
 fn entries_that_are_replaced_take_no_room() {
     let rig = Rig::new();
     let cache = rig.bounded(4 * ENTRY as u64);
+    let content = |round: u32| code(round, 100 + (round as usize * 7) % 800);
     for round in 0..100 {
         for name in 0..3 {
-            cache.put(&key(name), &code(round, 100 + (round as usize * 7) % 800));
+            cache.put(&key(name), &content(round));
         }
     }
     assert_eq!((stats(&cache).entries, stats(&cache).evicted), (3, 0));
     for name in 0..3 {
-        assert_eq!(cache.get(&key(name)), Some(code(99, 100 + (99 * 7) % 800)));
+        assert_eq!(cache.get(&key(name)), Some(content(99)));
     }
 }
 
