@@ -1,26 +1,33 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works;
-//! `--files` runs the reads of files alone, `--facade` the backend facade alone.
+//! `--files` runs the reads of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone.
 
 use std::process::ExitCode;
 
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, facade, files, growth, hardware, replay};
+use graphreel_bench::{Finding, bookkeeping, facade, files, growth, hardware, replay, translate};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
     let (quick, files_alone, facade_alone) = (asked("--quick"), asked("--files"), asked("--facade"));
+    let translate_alone = asked("--translate");
     let mut found = Vec::new();
-    if !files_alone {
+    if !files_alone && !translate_alone {
         // Before a device is open: a backend wants the devices of its process for itself.
         match facade::findings(if quick { facade::Volume::QUICK } else { facade::Volume::FULL }) {
             Ok(findings) => found.extend(findings),
             Err(error) => return failed(&error),
         }
     }
-    if !facade_alone {
+    if !files_alone && !facade_alone {
+        match translate::findings(if quick { 3 } else { 200 }) {
+            Ok(findings) => found.extend(findings),
+            Err(error) => return failed(&error),
+        }
+    }
+    if !facade_alone && !translate_alone {
         match open(&Select::Auto) {
             Ok(device) => {
                 println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
