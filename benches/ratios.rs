@@ -1,5 +1,5 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works; `--files` runs the reads
-//! of files alone, `--facade` the backend facade alone. `--cuda` measures CUDA against its driver called by hand, in place of
+//! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its driver called by hand, in place of
 //! wgpu. `--json FILE` writes the figures too, after each target, so that a run that is ended leaves what it has.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, cuda, facade, files, growth, hardware, replay};
+use graphreel_bench::{Finding, bookkeeping, cuda, facade, files, growth, hardware, replay, translate};
 
 /// The parts of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,16 +17,18 @@ enum Part {
     Files,
     Facade,
     Cuda,
+    Translate,
 }
 
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let part = match (asked("--cuda"), asked("--files"), asked("--facade")) {
-        (true, ..) => Part::Cuda,
-        (_, true, _) => Part::Files,
-        (.., true) => Part::Facade,
-        _ => Part::All,
-    };
+    let parts = [
+        ("--cuda", Part::Cuda),
+        ("--files", Part::Files),
+        ("--facade", Part::Facade),
+        ("--translate", Part::Translate),
+    ];
+    let part = parts.into_iter().find(|(name, _)| asked(name)).map_or(Part::All, |(_, part)| part);
     let json = std::env::args().skip_while(|argument| argument != "--json").nth(1).map(PathBuf::from);
     let mut told = Told { json, device: None, found: Vec::new() };
     let outcome = measure(part, asked("--quick"), &mut told);
@@ -44,7 +46,10 @@ fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
         // Before a device is open: a backend wants the devices of its process for itself.
         told.add(facade::findings(if quick { facade::Volume::QUICK } else { facade::Volume::FULL })?)?;
     }
-    if part == Part::Facade {
+    if part == Part::All || part == Part::Translate {
+        told.add(translate::findings(if quick { 3 } else { 200 })?)?;
+    }
+    if part == Part::Facade || part == Part::Translate {
         return Ok(());
     }
     let device = match open(&selected(part)) {
@@ -66,7 +71,7 @@ fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
             let volume = if quick { cuda::Volume::QUICK } else { cuda::Volume::FULL };
             cuda::findings(&device, volume, |findings| told.add(findings))
         }
-        Part::All | Part::Facade => told.add(findings(&device, quick)?),
+        Part::All | Part::Facade | Part::Translate => told.add(findings(&device, quick)?),
     }
 }
 

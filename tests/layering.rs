@@ -46,6 +46,11 @@ fn a_backend_depends_on_no_other_backend() {
 }
 
 #[test]
+fn cuda_stands_on_the_writer() {
+    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
+}
+
+#[test]
 fn the_facade_depends_on_backends_and_not_on_the_program() {
     let built = ["graphreel", "graphreel-cpp", "graphreel-cuda", "graphreel-sim", "graphreel-wgpu"];
     assert_eq!(ours("graphreel-backends"), built);

@@ -11,6 +11,7 @@ pub mod growth;
 pub mod hardware;
 pub mod null;
 pub mod replay;
+pub mod translate;
 
 /// One measured target.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]

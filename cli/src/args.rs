@@ -28,6 +28,8 @@ pub(crate) enum Command {
     ServeCheck(ServeCheckArgs),
     /// Parse and validate a WGSL file and print what its entry points take
     Check(CheckArgs),
+    /// Show where compiled code is kept and how much there is, or remove it
+    Cache(CacheArgs),
 }
 
 /// `--json [FILE]`.
@@ -44,6 +46,17 @@ pub(crate) struct ServeCheckArgs {
     /// The configuration (docs/BACKEND.md lists its fields)
     #[arg(value_name = "CONFIG.toml")]
     pub(crate) file: PathBuf,
+    /// Where the JSON goes.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+/// Arguments of `cache`.
+#[derive(Debug, Args)]
+pub(crate) struct CacheArgs {
+    /// Remove all of it; kernels are compiled again when they are next needed
+    #[arg(long)]
+    pub(crate) clear: bool,
     /// Where the JSON goes.
     #[command(flatten)]
     pub(crate) json: JsonArg,

@@ -110,7 +110,7 @@ fn listed(names: &[&str]) -> String {
 }
 
 /// Bytes in the largest binary unit that keeps them at one or above.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let fitting = UNITS.into_iter().find(|(_, bits)| bytes >> bits > 0);
     match fitting {

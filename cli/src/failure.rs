@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use graphreel::ServerError;
 use graphreel::error::InvalidKernel;
+use graphreel_cpp::cache::CacheError;
 
 use crate::digits::DigitsError;
 
@@ -96,6 +97,9 @@ pub(crate) enum Failure {
         /// Its name or its number.
         name: String,
     },
+    /// The code cache is not to be used, or answers with an error.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// Kernels of a file did not run to their end.
     #[error("{failed} of {runs} kernels did not run to the end")]
     Runs {

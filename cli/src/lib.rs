@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod check;
 mod devices;
 mod digits;
@@ -60,6 +61,7 @@ fn run() -> Result<(), Failure> {
         Command::Bench(args) => bench::run(args),
         Command::ServeCheck(args) => serve_check::run(args),
         Command::Check(args) => check::run(args),
+        Command::Cache(args) => cache::run(args),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writes a WGSL entry point as CUDA C++, HIP C++ or host C++ that keeps WGSL's guarantees: a pure function from source and
-//! options to C++ and reflection, with no device and no vendor's compiler in it.
+//! options to C++ and reflection, with no device and no vendor's compiler in it. Beside it, [`cache`] keeps what those make of it.
 
+pub mod cache;
 mod code;
 mod dialect;
 mod ir;

@@ -7,6 +7,7 @@
 //! | `library`, `calls`, `fault` | loading the driver, its calls by name, what its codes mean |
 //! | `driver`, `handle`, `node` | the waist of the hardware-graph server |
 //! | `device`, `options`, `open`, `factory`, `interop` | finding, opening and adopting devices |
+//! | `nvrtc`, `translator` | WGSL to code for the device |
 //! | `telemetry` | what NVML tells |
 
 mod calls;
@@ -18,9 +19,11 @@ mod handle;
 mod interop;
 mod library;
 mod node;
+pub mod nvrtc;
 mod open;
 mod options;
 mod telemetry;
+mod translator;
 
 pub use device::{BACKEND, CudaDevice, absence, devices};
 pub use driver::CudaDriver;
@@ -31,3 +34,4 @@ pub use handle::{
 pub use interop::{Interop, RawBuffer, adopt};
 pub use open::{CudaServer, driver, open, translator};
 pub use options::{CudaOptions, Select};
+pub use translator::{CudaTranslator, Toolchain};

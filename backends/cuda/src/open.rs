@@ -9,6 +9,7 @@ use crate::device::BACKEND;
 use crate::driver::CudaDriver;
 use crate::library::library;
 use crate::options::CudaOptions;
+use crate::translator::{CudaTranslator, Toolchain};
 
 /// The server of a CUDA device.
 pub type CudaServer = HardwareServer<CudaDriver>;
@@ -56,6 +57,8 @@ pub(crate) fn assemble(driver: CudaDriver, options: &CudaOptions, config: Config
 /// # Errors
 ///
 /// `Unsupported` for a device that no code can be compiled for.
-pub fn translator(driver: &CudaDriver, _options: &CudaOptions) -> Result<Box<dyn Translator>> {
-    Err(ServerError::unsupported(format!("compiling for {}", driver.facts().name), "this build has no compiler"))
+pub fn translator(driver: &CudaDriver, options: &CudaOptions) -> Result<Box<dyn Translator>> {
+    let library = library().map_err(|why| ServerError::unsupported("opening a CUDA device", why))?;
+    let toolchain = Toolchain::of_process(library.release());
+    Ok(Box::new(CudaTranslator::new(driver.facts(), driver.caps(), options.floats, toolchain)?))
 }

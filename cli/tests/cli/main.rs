@@ -1,6 +1,7 @@
 //! The `graphreel` program as its users run it: exit codes, output, errors, JSON.
 
 mod bench;
+mod cache;
 mod check;
 mod devices;
 mod emit;

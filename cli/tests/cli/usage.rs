@@ -9,7 +9,7 @@ use crate::program::{Run, graphreel, run};
 fn help_and_version_are_answers() {
     let help = run(graphreel(&["--help"]));
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    for command in ["devices", "bench", "check"] {
+    for command in ["devices", "bench", "check", "cache"] {
         assert!(help.stdout.contains(command), "{}", help.stdout);
         let own = run(graphreel(&[command, "--help"]));
         assert_eq!(own.code, Some(0));
