@@ -38,9 +38,11 @@ fn the_core_depends_on_no_backend() {
 }
 
 #[test]
-fn a_backend_depends_on_the_core_alone() {
+fn a_backend_depends_on_no_other_backend() {
     assert_eq!(ours("graphreel-sim"), ["graphreel"]);
     assert_eq!(ours("graphreel-wgpu"), ["graphreel"]);
+    // Its kernels are C++, which the writer gives it.
+    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
 }
 
 #[test]
@@ -50,14 +52,16 @@ fn cuda_stands_on_the_writer() {
 
 #[test]
 fn the_facade_depends_on_backends_and_not_on_the_program() {
-    assert_eq!(ours("graphreel-backends"), ["graphreel", "graphreel-sim", "graphreel-wgpu"]);
+    let built = ["graphreel", "graphreel-cpp", "graphreel-cuda", "graphreel-sim", "graphreel-wgpu"];
+    assert_eq!(ours("graphreel-backends"), built);
 }
 
 #[test]
 fn the_program_opens_devices_through_the_facade() {
     let names = ours("graphreel-cli");
     // And it writes C++, for which it needs no device. Tests are no part of it.
-    let built = ["graphreel", "graphreel-backends", "graphreel-cpp", "graphreel-sim", "graphreel-wgpu"];
+    let built =
+        ["graphreel", "graphreel-backends", "graphreel-cpp", "graphreel-cuda", "graphreel-sim", "graphreel-wgpu"];
     assert_eq!(names, built);
 }
 

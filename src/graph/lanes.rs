@@ -3,7 +3,7 @@
 //! Work on one stream records no event. An event is recorded on a stream only when another stream, a wait or a
 //! destruction first needs it, and never while it records a capture.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::driver::{Driver, EventTiming};
 use super::order::{LaneId, Point, Points};
@@ -40,16 +40,24 @@ struct Lane<D: Driver> {
     capturing: bool,
 }
 
+impl<D: Driver> Lane<D> {
+    fn new(stream: D::Stream) -> Self {
+        Self { stream, issued: 0, passed: 0, marks: VecDeque::new(), follows: HashMap::new(), capturing: false }
+    }
+}
+
 /// All lanes of a device. A lane lives as long as the device.
 pub(super) struct Lanes<D: Driver> {
     shared: Arc<Shared<D>>,
     lanes: Vec<Lane<D>>,
     roles: HashMap<Role, LaneId>,
+    /// Lanes over an application's streams, which serve their role until they are let go.
+    adopted: HashSet<LaneId>,
 }
 
 impl<D: Driver> Lanes<D> {
     pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
-        Self { shared, lanes: Vec::new(), roles: HashMap::new() }
+        Self { shared, lanes: Vec::new(), roles: HashMap::new(), adopted: HashSet::new() }
     }
 
     /// The lane of that role, made when first needed.
@@ -58,11 +66,27 @@ impl<D: Driver> Lanes<D> {
             return Ok(*id);
         }
         let stream = self.shared.settle(self.shared.driver().stream_create(), "making a stream")?;
+        Ok(self.add(role, stream))
+    }
+
+    fn add(&mut self, role: Role, stream: D::Stream) -> LaneId {
         let id = LaneId(self.lanes.len());
-        let (marks, follows) = (VecDeque::new(), HashMap::new());
-        self.lanes.push(Lane { stream, issued: 0, passed: 0, marks, follows, capturing: false });
+        self.lanes.push(Lane::new(stream));
         self.roles.insert(role, id);
-        Ok(id)
+        id
+    }
+
+    /// Let an application's stream serve that role. What served it before keeps its place for those who come after it.
+    pub(super) fn adopt(&mut self, role: Role, stream: D::Stream) {
+        let id = self.add(role, stream);
+        self.adopted.insert(id);
+    }
+
+    /// The role is free: an application's stream serves it no more. It is asked about as long as the device lives.
+    pub(super) fn let_go(&mut self, role: Role) {
+        if self.roles.get(&role).is_some_and(|lane| self.adopted.contains(lane)) {
+            self.roles.remove(&role);
+        }
     }
 
     /// The lane of that role, if it was needed before.

@@ -10,6 +10,7 @@
 //! | `reclaim`, `close` | what is destroyed when |
 //! | `compile`, `arguments`, `action` | kernels, and operations with addresses in the place of handles |
 //! | `issue` | eager work, reads, waits, timing |
+//! | `interop` | memory and streams of an application as ours, and ours as its |
 //! | `windows`, `executable`, `replay` | capture, sealing, updates and replays |
 
 mod action;
@@ -19,6 +20,7 @@ mod compile;
 pub mod driver;
 mod executable;
 mod fence;
+mod interop;
 mod issue;
 mod lanes;
 mod order;

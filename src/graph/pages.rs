@@ -3,6 +3,7 @@
 //! A freed slice is free at once. Its next user has another name, so what used its bytes before is remembered here, by range,
 //! and the new buffer's first use is ordered after it: no wait on the host, and none on one stream.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -60,11 +61,19 @@ impl Page {
     }
 }
 
+/// An application's memory that is used as ours.
+pub(super) struct Foreign {
+    pub(super) memory: DeviceMemory,
+    /// Keeps it alive.
+    pub(super) owner: Box<dyn Any + Send>,
+}
+
 /// The pool and its pages.
 pub(super) struct Pages<D: Driver> {
     shared: Arc<Shared<D>>,
     pool: Pool,
     pages: HashMap<PageId, Page>,
+    foreign: HashMap<ManagedMemoryId, Foreign>,
     allocations: u64,
 }
 
@@ -77,7 +86,7 @@ impl<D: Driver> Pages<D> {
             page_bytes_max: buffer_bytes_max,
             limit: config.memory_limit,
         });
-        Self { shared, pool, pages: HashMap::new(), allocations: 0 }
+        Self { shared, pool, pages: HashMap::new(), foreign: HashMap::new(), allocations: 0 }
     }
 
     /// Give memory `id` a place.
@@ -209,11 +218,42 @@ impl<D: Driver> Pages<D> {
         let page = slice.and_then(|slice| Some((slice, self.pages.get(&slice.page)?)));
         let address =
             page.and_then(|(slice, page)| page.memory.address.offset(slice.offset.checked_add(binding.range().start)?));
+        let foreign = || self.foreign.get(&id)?.memory.address.offset(binding.range().start);
+        let address = address.or_else(foreign);
         address.ok_or_else(|| ServerError::ForeignHandle {
             what: format!("buffer {id}").into(),
             of: binding.memory.device().0,
             here,
         })
+    }
+
+    /// Whether memory of an application can become memory of its own.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` where a byte of it is memory of this device already.
+    pub(super) fn check_new(&self, memory: &DeviceMemory) -> Result<()> {
+        let end = |memory: &DeviceMemory| memory.address.0.get().saturating_add(memory.bytes.get());
+        let meets = |other: &DeviceMemory| memory.address.0.get() < end(other) && other.address.0.get() < end(memory);
+        let what = if self.pages.values().any(|page| meets(&page.memory)) {
+            "wrapping memory of this device's own pool".to_owned()
+        } else if let Some((id, _)) = self.foreign.iter().find(|(_, foreign)| meets(&foreign.memory)) {
+            format!("wrapping bytes again while they are memory {id}")
+        } else {
+            return Ok(());
+        };
+        let why = "two memories over the same bytes would not be ordered; clone the first handle";
+        Err(ServerError::unsupported(what, why))
+    }
+
+    /// Let `id` be memory of an application, which [`Pages::check_new`] allowed.
+    pub(super) fn wrap(&mut self, id: ManagedMemoryId, foreign: Foreign) {
+        self.foreign.insert(id, foreign);
+    }
+
+    /// The last handle on `id` is gone: what keeps it alive, where it is an application's.
+    pub(super) fn unwrap(&mut self, id: ManagedMemoryId) -> Option<Box<dyn Any + Send>> {
+        self.foreign.remove(&id).map(|foreign| foreign.owner)
     }
 
     /// Give free pages back, once their work is done.
@@ -253,6 +293,8 @@ impl<D: Driver> Pages<D> {
         for (_, page) in pages {
             reclaim.push(lanes, Points::default(), vec![Doomed::Memory(page.memory)]);
         }
+        let owners: Vec<_> = self.foreign.drain().map(|(_, foreign)| Doomed::Holds(foreign.owner)).collect();
+        reclaim.push(lanes, Points::default(), owners);
     }
 }
 

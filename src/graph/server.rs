@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use super::close::Closing;
 use super::compile::HardwareCompiler;
-use super::driver::Driver;
+use super::driver::{Driver, DriverFacts};
 use super::executable::HardwareGraph;
 use super::fence::{EventFence, Gate};
 use super::lanes::{Lanes, Role};
 use super::order::{Order, Points};
 use super::pages::Pages;
-use super::reclaim::Reclaim;
+use super::reclaim::{Doomed, Reclaim};
 use super::shared::{Bound, Shared};
 use super::staging::Staging;
 use super::translate::Translator;
@@ -23,7 +23,9 @@ use crate::config::Config;
 use crate::device::Monitor;
 use crate::error::{GraphOp, GraphRule, GraphState, Result, ServerError};
 use crate::kernel::{ADDRESS_ALIGNMENT, Compiler, SCALAR_BYTES_MAX};
-use crate::memory::{Account, BufferBinding, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport};
+use crate::memory::{
+    Account, BufferBinding, DeviceId, Handle, ManagedMemoryId, MemoryService, MemoryUsage, TrimReport,
+};
 use crate::op::{Bytes, MAX_GROUPS, Op, check, check_range};
 use crate::recording::Tier;
 use crate::server::{
@@ -45,6 +47,28 @@ pub struct Backend {
     pub api: &'static str,
     /// What kind of device it is; `None` to tell by the driver's facts.
     pub kind: Option<DeviceKind>,
+}
+
+impl Backend {
+    /// A device with these facts, as it tells of itself.
+    pub fn describe(&self, facts: &DriverFacts, id: DeviceId) -> DeviceInfo {
+        let kind = if facts.integrated { DeviceKind::Integrated } else { DeviceKind::Discrete };
+        let uuid = |bytes: &[u8; 16]| {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+        };
+        DeviceInfo {
+            backend: self.name.to_owned(),
+            name: facts.name.clone(),
+            api: self.api.to_owned(),
+            kind: self.kind.unwrap_or(kind),
+            driver: facts.driver.clone(),
+            pci: facts.pci.clone(),
+            uuid: facts.uuid.as_ref().map(uuid),
+            memory_bytes: Some(facts.memory_bytes),
+            id,
+        }
+    }
 }
 
 /// One device behind a [`Driver`].
@@ -69,7 +93,7 @@ pub struct HardwareServer<D: Driver> {
     pub(super) scratch: Points,
     /// Windows that are closed and whose waits are still to be let go.
     pub(super) deferred: Vec<(SlotIndex, Gate)>,
-    service: MemoryService,
+    pub(super) service: MemoryService,
     compiler: Arc<HardwareCompiler<D>>,
     dropped: Vec<ManagedMemoryId>,
     torn_down: bool,
@@ -107,7 +131,7 @@ impl<D: Driver> HardwareServer<D> {
         };
         let tiers = TIERS.into_iter().filter(|tier| allowed.contains(tier)).collect();
         let caps = caps(&driver, &*translator, tiers);
-        let info = info(&driver, backend, device);
+        let info = backend.describe(driver.facts(), device);
         let shared = Shared::new(driver, Arc::new(Monitor::new(device)));
         let compiler = HardwareCompiler { shared: shared.clone(), translator, caps: caps.clone(), device };
         Ok(Self {
@@ -177,7 +201,11 @@ impl<D: Driver> HardwareServer<D> {
         self.service.drain_dropped(&mut self.dropped);
         for id in self.dropped.drain(..) {
             let points = self.order.forget(id);
-            self.pages.release(id, points);
+            if let Some(owner) = self.pages.unwrap(id) {
+                self.reclaim.push(&mut self.lanes, points, vec![Doomed::Holds(owner)]);
+            } else {
+                self.pages.release(id, points);
+            }
             self.book.ledger_mut().freed(id);
         }
     }
@@ -241,26 +269,6 @@ fn caps<D: Driver>(driver: &D, translator: &dyn Translator, tiers: Vec<Tier>) ->
         features: translator.features(),
         times_eager: true,
         times_nodes: true,
-    }
-}
-
-fn info<D: Driver>(driver: &D, backend: &Backend, id: crate::memory::DeviceId) -> DeviceInfo {
-    let facts = driver.facts();
-    let kind = if facts.integrated { DeviceKind::Integrated } else { DeviceKind::Discrete };
-    let uuid = |bytes: &[u8; 16]| {
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
-    };
-    DeviceInfo {
-        backend: backend.name.to_owned(),
-        name: facts.name.clone(),
-        api: backend.api.to_owned(),
-        kind: backend.kind.unwrap_or(kind),
-        driver: facts.driver.clone(),
-        pci: facts.pci.clone(),
-        uuid: facts.uuid.as_ref().map(uuid),
-        memory_bytes: Some(facts.memory_bytes),
-        id,
     }
 }
 
@@ -346,7 +354,11 @@ impl<D: Driver> Server for HardwareServer<D> {
             // Its window ends with the device.
             self.tear_down();
         }
+        let slot = self.book.slots().index_of(stream);
         window::return_stream(self, stream);
+        if stream.exclusive_index().is_some() {
+            self.lanes.let_go(Role::Main(slot));
+        }
     }
 
     fn submit(&mut self, stream: StreamId, op: Op) -> Result<()> {

@@ -65,12 +65,19 @@ pub(crate) fn built() -> Vec<&'static str> {
 }
 
 fn is_built(name: &str) -> bool {
-    (name == "wgpu" && cfg!(feature = "wgpu")) || (name == "sim" && cfg!(feature = "sim"))
+    match name {
+        "cuda" => cfg!(feature = "cuda"),
+        "wgpu" => cfg!(feature = "wgpu"),
+        "sim" => cfg!(feature = "sim"),
+        _ => false,
+    }
 }
 
 /// The devices of a backend, best first; none for one that is not in this build.
 fn candidates(backend: &str) -> Vec<Candidate> {
     match backend {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::cuda::candidates(),
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::candidates(),
         #[cfg(feature = "sim")]
@@ -82,6 +89,8 @@ fn candidates(backend: &str) -> Vec<Candidate> {
 /// Why a backend has no device, in one line.
 pub(crate) fn absence(backend: &str) -> String {
     match backend {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::cuda::absence(),
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::absence(),
         _ => "not in this build".to_owned(),

@@ -30,6 +30,8 @@ fn of_kind(kind: BackendKind) -> Option<Box<dyn ServerFactory>> {
         return None;
     }
     match kind {
+        #[cfg(feature = "cuda")]
+        BackendKind::Cuda => Some(Box::new(graphreel_cuda::CudaFactory::default())),
         #[cfg(feature = "wgpu")]
         BackendKind::Wgpu => Some(Box::new(graphreel_wgpu::WgpuFactory)),
         #[cfg(feature = "sim")]
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_not_here_says_why() {
-        for kind in [BackendKind::Cuda, BackendKind::Hip] {
+        for kind in [BackendKind::Hip] {
             let error = factory(BackendChoice::Kind(kind)).expect_err("it is not in this build");
             assert_eq!((error.reason(), error.fact_value("field")), (Some("backend_unavailable"), Some("backend")));
             assert!(error.message().contains("not in this build"), "{error}");

@@ -9,6 +9,8 @@
 //! ```
 
 mod catalog;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod factory;
 mod options;
 mod select;

@@ -1,0 +1,154 @@
+//! Working beside an application that uses CUDA itself: its context, its streams and its memory as ours, and ours as its.
+
+#![expect(unsafe_code, reason = "handles and addresses are taken from outside")]
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::num::NonZeroU64;
+
+use graphreel::graph::Driver as _;
+use graphreel::graph::driver::{DeviceMemory, DevicePtr};
+use graphreel::memory::{Access, BufferBinding, Handle};
+use graphreel::{Config, Result, ServerError, StreamId};
+
+use crate::driver::CudaDriver;
+use crate::handle::{CudaContext, CudaStream, RawStream};
+use crate::library::library;
+use crate::open::{CudaServer, assemble};
+use crate::options::CudaOptions;
+
+/// A server over an application's own context, which is neither retained nor released. Of `options`, which device it is has no
+/// effect. For a device's primary context, which the CUDA runtime uses and so does PyTorch, [`open`](fn@crate::open) does.
+///
+/// # Errors
+///
+/// `Unsupported` without a driver, or for a null context; what the driver answers.
+///
+/// # Safety
+///
+/// `context` is a `CUcontext` that lives until the server has given back the device, which it does once it and all its
+/// handles are dropped and its work is done.
+pub unsafe fn adopt(context: *mut c_void, options: &CudaOptions, config: Config) -> Result<CudaServer> {
+    let refused = |why: &str| ServerError::unsupported("adopting a CUDA context", why.to_owned());
+    let library = library().map_err(refused)?;
+    if context.is_null() {
+        return Err(refused("it is null; give the one that cuCtxGetCurrent answers"));
+    }
+    // SAFETY: the caller says that the context lives long enough.
+    let driver = unsafe { CudaDriver::adopt(library, CudaContext(context.cast())) }?;
+    assemble(driver, options, config)
+}
+
+/// Bytes of ours, for the application's own calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawBuffer {
+    /// The first byte: a `CUdeviceptr`, or what the CUDA runtime has as a device pointer.
+    pub address: u64,
+    /// How many there are.
+    pub bytes: u64,
+}
+
+/// Calls of a [`CudaServer`] that share with an application. Through a `Device` they are made by
+/// [`with_server`](graphreel::Device::with_server), which keeps other threads out until it returns.
+pub trait Interop {
+    /// Our context, as a `CUcontext`.
+    fn raw_context(&self) -> *mut c_void;
+
+    /// Use a stream of the application as ours. What it gives to the stream, and what we do on the [`StreamId`] that is answered,
+    /// are in one order. Given back by `return_stream`.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for the null stream and for a stream of another context, and when all exclusive streams are in use; the
+    /// device's loss.
+    ///
+    /// # Safety
+    ///
+    /// `stream` is a `CUstream` made with `CU_STREAM_NON_BLOCKING`, captures nothing, and lives until the server has given back
+    /// the device. It is adopted once at a time.
+    unsafe fn adopt_raw_stream(&mut self, stream: *mut c_void) -> Result<StreamId>;
+
+    /// Our stream behind a [`StreamId`], as a `CUstream`. It lives as long as the server, and what the application gives to it is
+    /// in order with our work on that id. It is neither destroyed, nor put into a capture by the application.
+    ///
+    /// # Errors
+    ///
+    /// The device's loss; what making a stream answers.
+    fn raw_stream(&mut self, stream: StreamId) -> Result<*mut c_void>;
+
+    /// Use `bytes` bytes of the application from `address` on as ours. All of them count as written, by what `stream` was given so
+    /// far. `owner` is dropped once nothing of ours uses them, with the device's lock held.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidSize` for none and for a size that is no multiple of 4; `Unsupported` for a null address, one that is no multiple of 16, and bytes that
+    /// are memory of this device already; `GraphState` where the slot of `stream` records; the device's loss.
+    ///
+    /// # Safety
+    ///
+    /// The memory can be reached in our context and lives as long as `owner`, whose drop calls nothing of this device. Whoever
+    /// else uses it orders that with our work: by [`Interop::raw_buffer`], or by waiting.
+    unsafe fn wrap_pointer(
+        &mut self,
+        stream: StreamId,
+        address: u64,
+        bytes: u64,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Handle>;
+
+    /// Where a range's bytes lie, for work that the application gives to `stream` before the next call of this server: it comes
+    /// after our earlier work on them, and our later work comes after it. Bytes that it writes count as written. The address
+    /// is good as long as the handle is.
+    ///
+    /// # Errors
+    ///
+    /// `ForeignHandle`, `InvalidRange`; why bytes that are to be read cannot be; `GraphState` where the slot of `stream`
+    /// records; the device's loss.
+    fn raw_buffer(&mut self, stream: StreamId, range: &BufferBinding, access: Access) -> Result<RawBuffer>;
+}
+
+impl Interop for CudaServer {
+    fn raw_context(&self) -> *mut c_void {
+        self.driver().context().0.cast()
+    }
+
+    unsafe fn adopt_raw_stream(&mut self, stream: *mut c_void) -> Result<StreamId> {
+        let refused = |why: &str| Err(ServerError::unsupported("adopting a stream", why.to_owned()));
+        // The null stream and the two names of the default streams: each waits for others, and captures forbid them.
+        if (stream as usize) <= 2 {
+            return refused("it is a default stream; give one made with CU_STREAM_NON_BLOCKING");
+        }
+        let raw = RawStream(stream.cast());
+        // SAFETY: the caller says that the stream is alive.
+        if unsafe { self.driver().context_of(raw) }? != self.driver().context() {
+            return refused("it is of another context; give one of the context that the server is over");
+        }
+        // SAFETY: the caller says what this demands, beyond what was checked.
+        unsafe { self.adopt_stream(CudaStream { raw, owned: false }) }
+    }
+
+    fn raw_stream(&mut self, stream: StreamId) -> Result<*mut c_void> {
+        Ok(self.driver_stream(stream)?.raw.0.cast())
+    }
+
+    unsafe fn wrap_pointer(
+        &mut self,
+        stream: StreamId,
+        address: u64,
+        bytes: u64,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Handle> {
+        let some = NonZeroU64::new(bytes);
+        let bytes = some
+            .ok_or_else(|| ServerError::InvalidSize { bytes, problem: "wrapped memory has at least 4 bytes".into() })?;
+        let address = NonZeroU64::new(address).map(DevicePtr);
+        let address = address.ok_or_else(|| ServerError::unsupported("wrapping memory", "the address is null"))?;
+        // SAFETY: the caller says what this demands.
+        unsafe { self.wrap(stream, DeviceMemory { address, bytes }, owner) }
+    }
+
+    fn raw_buffer(&mut self, stream: StreamId, range: &BufferBinding, access: Access) -> Result<RawBuffer> {
+        let address = self.expose(stream, range, access)?.0.get();
+        Ok(RawBuffer { address, bytes: range.len() })
+    }
+}
