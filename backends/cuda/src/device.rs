@@ -16,7 +16,7 @@ use crate::library::{Library, library};
 use crate::telemetry;
 
 /// What the backend is called, wherever it is named.
-pub(crate) const BACKEND: Backend = Backend { name: "cuda", api: "cuda", kind: None };
+pub const BACKEND: Backend = Backend { name: "cuda", api: "cuda", kind: None };
 
 /// A device that the driver shows: a whole GPU or a MIG instance of one.
 #[derive(Clone, Debug)]

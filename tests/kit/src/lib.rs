@@ -14,6 +14,7 @@ pub mod kernels;
 pub mod reference;
 pub mod suite;
 pub mod waist;
+pub mod watched;
 
 pub use env::Env;
 pub use fixture::{Expect, Faults, Fixture, Opened, announce, opened, run};
