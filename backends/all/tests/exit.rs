@@ -1,5 +1,5 @@
 //! A process that ends with a live backend ends at once and with its own status, however it ends: each case in a child of its
-//! own, on the simulator and on wgpu where there is a device (B-188 to B-192).
+//! own, on the simulator, and on wgpu and CUDA where there is a device (B-188 to B-192).
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
@@ -130,17 +130,29 @@ fn a_process_ends_with_its_own_status() {
     }
 }
 
-/// L01, L02, L05, L07, L10, B-192: the same over a driver that has destructors of its own.
-#[test]
-fn a_process_with_a_wgpu_device_ends_with_its_own_status() {
-    let found = graphreel_backends::factory(BackendChoice::Kind(BackendKind::Wgpu));
+/// Every case on a backend that may have no device here.
+fn ends_where_present(name: &str) {
+    let kind = BackendKind::from_name(name).unwrap();
+    let found = graphreel_backends::factory(BackendChoice::Kind(kind));
     if !found.is_ok_and(|found| found.inventory().facts(0).is_ok()) {
         let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|name| name.trim() == "wgpu"), "a wgpu device is required");
-        eprintln!("skipped: no wgpu device");
+        assert!(!required.split(',').any(|required| required.trim() == name), "a {name} device is required");
+        eprintln!("skipped: no {name} device");
         return;
     }
     for (case, expected) in CASES {
-        ends("wgpu", case, expected);
+        ends(name, case, expected);
     }
+}
+
+/// L01, L02, L05, L07, L10, B-192: the same over a driver that has destructors of its own.
+#[test]
+fn a_process_with_a_wgpu_device_ends_with_its_own_status() {
+    ends_where_present("wgpu");
+}
+
+/// As above, over a driver that is unloaded at the exit, and answers no call after that.
+#[test]
+fn a_process_with_a_cuda_device_ends_with_its_own_status() {
+    ends_where_present("cuda");
 }

@@ -3,6 +3,7 @@
 //! A handle is a number to everybody but the driver, and the driver's calls may come from any thread: so they are sent and
 //! shared freely. What must not happen to one at the same time is the waist's contract.
 
+use std::ffi::c_void;
 use std::fmt;
 
 use cudarc::driver::sys;
@@ -69,4 +70,28 @@ pub struct CudaStream {
     pub(crate) raw: RawStream,
     /// An application's is not destroyed.
     pub(crate) owned: bool,
+}
+
+impl CudaContext {
+    /// The `CUcontext`.
+    pub fn as_raw(self) -> *mut c_void {
+        self.0.cast()
+    }
+}
+
+impl CudaStream {
+    /// The `CUstream`.
+    pub fn as_raw(&self) -> *mut c_void {
+        self.raw.0.cast()
+    }
+
+    /// A stream of the application, which is not destroyed here.
+    ///
+    /// # Safety
+    ///
+    /// It is a live `CUstream` of the driver's context, for as long as this is used.
+    #[expect(unsafe_code, reason = "a handle is taken from outside")]
+    pub unsafe fn from_raw(stream: *mut c_void) -> Self {
+        Self { raw: RawStream(stream.cast()), owned: false }
+    }
 }

@@ -109,7 +109,7 @@ pub trait Interop {
 
 impl Interop for CudaServer {
     fn raw_context(&self) -> *mut c_void {
-        self.driver().context().0.cast()
+        self.driver().context().as_raw()
     }
 
     unsafe fn adopt_raw_stream(&mut self, stream: *mut c_void) -> Result<StreamId> {
@@ -128,7 +128,7 @@ impl Interop for CudaServer {
     }
 
     fn raw_stream(&mut self, stream: StreamId) -> Result<*mut c_void> {
-        Ok(self.driver_stream(stream)?.raw.0.cast())
+        Ok(self.driver_stream(stream)?.as_raw())
     }
 
     unsafe fn wrap_pointer(
