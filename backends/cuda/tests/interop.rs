@@ -42,7 +42,11 @@ impl Application {
     fn start(test: &str) -> Option<Self> {
         if devices().is_err() {
             let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|name| name.trim() == "cuda"), "GRAPHREEL_REQUIRE names cuda: {}", absence());
+            assert!(
+                !required.split(',').any(|name| name.trim() == "cuda"),
+                "GRAPHREEL_REQUIRE names cuda: {}",
+                absence()
+            );
             announce(&format!("{test}: skipped, {}", absence()));
             return None;
         }
