@@ -1,6 +1,8 @@
 //! Lives of a backend on a CUDA device: build, admit, capture, replay, cache, close, and again; what it says of the device; and
 //! closes over work in flight.
 
+use std::time::Instant;
+
 use graphreel::lifecycle::config::GpuMemoryOwnership;
 use graphreel::lifecycle::{
     AttemptOutcome, BackendKind, FactProvenance, GpuBackendCore, GpuBackendSession, GpuInventory as _,
@@ -148,12 +150,16 @@ fn a_close_waits_for_work_in_flight() {
     let kernel = context.kernel(Wgsl::new(SPIN).entry("spin")).unwrap();
     let buffer = context.upload(&vec![1_u32; 1 << 14]).unwrap();
     let (graph, ()) = context.capture(|c| c.launch(&kernel, [(1 << 14) / 64, 1, 1], (&buffer,))).unwrap();
+    let started = Instant::now();
+    context.replay(&graph).unwrap().wait().unwrap();
+    let one = started.elapsed();
+    let started = Instant::now();
     let replays: Vec<_> = (0..8).map(|_| context.replay(&graph).unwrap()).collect();
     begin.owner.commit_terminal(AttemptOutcome::Cancelled).unwrap();
     core.close();
     until("the claim is free", || claim_live_backend(&[0]).is_ok());
-    let through = replays.iter().all(graphreel::Done::is_done);
-    assert!(through, "the claim went before the work");
+    let took = started.elapsed();
+    assert!(took > one * 5, "the claim went before the work: {took:?} after eight replays of {one:?} each");
     drop(replays);
     close(&core);
 }
