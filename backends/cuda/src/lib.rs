@@ -1,4 +1,4 @@
-//! Graphreel on CUDA: hardware graphs over NVIDIA's driver, which is loaded at run time.
+//! Graphreel on CUDA: hardware graphs over NVIDIA's driver and NVRTC, which are loaded at run time.
 //!
 //! Nothing of CUDA is needed to build it. `docs/backends/cuda.md` says what maps to what.
 //!
@@ -7,7 +7,7 @@
 //! | `library`, `calls`, `fault` | loading the driver, its calls by name, what its codes mean |
 //! | `driver`, `handle`, `node` | the waist of the hardware-graph server |
 //! | `device`, `options`, `open`, `factory`, `interop` | finding, opening and adopting devices |
-//! | `nvrtc`, `translator` | WGSL to code for the device |
+//! | `translator`, `nvrtc` | WGSL to code for the device |
 //! | `telemetry` | what NVML tells |
 
 mod calls;

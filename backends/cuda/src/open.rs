@@ -52,13 +52,12 @@ pub(crate) fn assemble(driver: CudaDriver, options: &CudaOptions, config: Config
     Ok(server)
 }
 
-/// The compiler of a device.
+/// The compiler of a device: NVRTC, which all devices of the process share, and the code cache before it.
 ///
 /// # Errors
 ///
 /// `Unsupported` for a device that no code can be compiled for.
 pub fn translator(driver: &CudaDriver, options: &CudaOptions) -> Result<Box<dyn Translator>> {
-    let library = library().map_err(|why| ServerError::unsupported("opening a CUDA device", why))?;
-    let toolchain = Toolchain::of_process(library.release());
+    let toolchain = Toolchain::of_process(driver.release());
     Ok(Box::new(CudaTranslator::new(driver.facts(), driver.caps(), options.floats, toolchain)?))
 }

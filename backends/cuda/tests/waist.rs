@@ -1,9 +1,14 @@
 //! The suite at the driver waist on NVIDIA's driver.
 
+#![expect(unsafe_code, reason = "the waist declares unsafe methods")]
+
+use std::num::NonZeroU64;
+
+use graphreel::graph::Driver as _;
 use graphreel_cuda::{CudaDriver, CudaOptions, absence, devices, driver, translator};
-use graphreel_testkit::Expect;
-use graphreel_testkit::waist::{Fixture, Opened};
+use graphreel_testkit::waist::{Fixture, Opened, Rig, run};
 use graphreel_testkit::watched::{Live, Watched};
+use graphreel_testkit::{Expect, announce};
 
 /// The driver on the first device; what it made is counted.
 struct Cuda;
@@ -34,3 +39,24 @@ impl Fixture for Cuda {
 }
 
 graphreel_testkit::waist_conformance!(Cuda);
+
+/// Whether a free waits for the device, which NVIDIA does not say: where it does the driver has to say so, since the server would
+/// keep the device's lock for as long.
+#[test]
+fn a_free_waits_only_where_the_driver_says_so() {
+    run::<Cuda, _>("memory::a_free_waits_only_where_the_driver_says_so", |rig: &Rig<Watched<CudaDriver>>| {
+        let driver = rig.driver();
+        let (slow, done) = (rig.slow()?, rig.event()?);
+        let memory = driver.mem_alloc(NonZeroU64::new(1 << 20).expect("it is not zero"))?;
+        (0..400).try_for_each(|_| slow.on(&rig.a))?;
+        driver.event_record(&done, &rig.a)?;
+        let before = driver.event_query(&done)?;
+        // SAFETY: nothing ever used it.
+        unsafe { driver.mem_free(memory) }?;
+        let after = driver.event_query(&done)?;
+        announce(&format!("cuMemFree: other work was done before it: {before}, and after it: {after}"));
+        let waits = !before && after;
+        assert!(!waits || driver.caps().free_waits_for_device, "a free waited for the device");
+        Ok(())
+    });
+}

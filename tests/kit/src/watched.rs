@@ -105,7 +105,7 @@ impl Watch {
 }
 
 fn refused(call: &'static str) -> DriverError {
-    let name = "refused by the test".to_owned();
+    let name = "a fault that the test injects".to_owned();
     DriverError { call, code: -1, name, kind: DriverErrorKind::Refused, class: FaultClass::CallLocal }
 }
 
