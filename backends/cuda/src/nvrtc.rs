@@ -37,6 +37,8 @@ const LOG_CHARS_MAX: usize = 16 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
     files: Vec<PathBuf>,
+    /// The release of CUDA that the driver is for, where that is known.
+    driver: Option<u32>,
 }
 
 /// Why there is no NVRTC.
@@ -91,14 +93,14 @@ impl Search {
     /// `cuda` is the release that the driver is for, as (13, 0).
     pub fn from_environment(cuda: (u32, u32)) -> Self {
         match std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
-            Some(named) => Self::file(named),
+            Some(named) => Self { driver: Some(cuda.0), ..Self::file(named) },
             None => Self::system(cuda, std::env::var_os("CUDA_PATH").map(PathBuf::from)),
         }
     }
 
     /// This file and no other.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { files: vec![path.into()] }
+        Self { files: vec![path.into()], driver: None }
     }
 
     fn system(cuda: (u32, u32), toolkit: Option<PathBuf>) -> Self {
@@ -110,7 +112,7 @@ impl Search {
                 std::iter::once(name.into()).chain(folders.iter().map(move |folder| folder.join(name)))
             })
             .collect();
-        Self { files }
+        Self { files, driver: Some(cuda.0) }
     }
 }
 
@@ -126,6 +128,12 @@ impl Nvrtc {
             match Self::open(file) {
                 Ok(found) => {
                     tracing::info!("WGSL is compiled by {}", found.identity);
+                    if let Some(driver) = search.driver.filter(|driver| found.is_newer_than(*driver)) {
+                        let identity = &found.identity;
+                        tracing::warn!(
+                            "{identity} is newer than the driver, which is for CUDA {driver} and may refuse its code"
+                        );
+                    }
                     return Ok(found);
                 }
                 Err(why) => tried.push(format!("{}: {why}", file.display())),
@@ -150,6 +158,10 @@ impl Nvrtc {
         architectures.sort_unstable();
         let identity = identity(version, &library.path().unwrap_or_else(|| file.to_owned()));
         Ok(Self { library, version, identity, architectures, compiles: AtomicU64::new(0) })
+    }
+
+    fn is_newer_than(&self, release: u32) -> bool {
+        i64::from(self.version.0) > i64::from(release)
     }
 
     /// Major and minor version.
