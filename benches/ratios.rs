@@ -1,46 +1,105 @@
-//! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works;
-//! `--files` runs the reads of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone.
+//! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works; `--files` runs the reads
+//! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its
+//! driver called by hand, in place of wgpu. `--json FILE` writes the figures too, after each target, so that a run that is
+//! ended leaves what it has.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, facade, files, growth, hardware, replay, translate};
+use graphreel_bench::{Finding, bookkeeping, cuda, facade, files, growth, hardware, replay, translate};
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints a table")]
+/// The parts of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    All,
+    Files,
+    Facade,
+    Translate,
+    Cuda,
+}
+
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let (quick, files_alone, facade_alone) = (asked("--quick"), asked("--files"), asked("--facade"));
-    let translate_alone = asked("--translate");
-    let mut found = Vec::new();
-    if !files_alone && !translate_alone {
+    let parts =
+        [("--cuda", Part::Cuda), ("--files", Part::Files), ("--facade", Part::Facade), ("--translate", Part::Translate)];
+    let part = parts.into_iter().find(|(option, _)| asked(option)).map_or(Part::All, |(_, part)| part);
+    let json = std::env::args().skip_while(|argument| argument != "--json").nth(1).map(PathBuf::from);
+    let mut told = Told { json, device: None, found: Vec::new() };
+    let outcome = measure(part, asked("--quick"), &mut told);
+    told.print();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+/// Every figure of the part.
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it measures")]
+fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
+    if part == Part::All || part == Part::Facade {
         // Before a device is open: a backend wants the devices of its process for itself.
-        match facade::findings(if quick { facade::Volume::QUICK } else { facade::Volume::FULL }) {
-            Ok(findings) => found.extend(findings),
-            Err(error) => return failed(&error),
-        }
+        told.add(facade::findings(if quick { facade::Volume::QUICK } else { facade::Volume::FULL })?)?;
     }
-    if !files_alone && !facade_alone {
-        match translate::findings(if quick { 3 } else { 200 }) {
-            Ok(findings) => found.extend(findings),
-            Err(error) => return failed(&error),
-        }
+    if part == Part::All || part == Part::Translate {
+        told.add(translate::findings(if quick { 3 } else { 200 })?)?;
     }
-    if !facade_alone && !translate_alone {
-        match open(&Select::Auto) {
-            Ok(device) => {
-                println!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
-                match if files_alone { file_reads(&device, quick) } else { findings(&device, quick) } {
-                    Ok(findings) => found.extend(findings),
-                    Err(error) => return failed(&error),
-                }
-            }
-            Err(error) => eprintln!("skipped: {error}"),
-        }
+    if part == Part::Facade || part == Part::Translate {
+        return Ok(());
     }
-    println!("{}", table(&found));
-    ExitCode::SUCCESS
+    let device = match open(&selected(part)) {
+        Ok(device) => device,
+        Err(error) if part == Part::Cuda => return Err(error.to_string()),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return Ok(());
+        }
+    };
+    let about = format!("{} ({}, {})", device.info().name, device.info().api, device.info().driver);
+    println!("{about}");
+    told.device = Some(about);
+    match part {
+        Part::Files => told.add(file_reads(&device, quick)?),
+        Part::Cuda => {
+            // What is ours of a call is told beside the whole of it.
+            told.add(hardware::findings(if quick { 3 } else { 60 }).map_err(|error| error.to_string())?)?;
+            let volume = if quick { cuda::Volume::QUICK } else { cuda::Volume::FULL };
+            cuda::findings(&device, volume, |findings| told.add(findings))
+        }
+        Part::All | Part::Facade | Part::Translate => told.add(findings(&device, quick)?),
+    }
+}
+
+/// The backend that a part measures; `GRAPHREEL_DEVICE` may name another device of wgpu.
+fn selected(part: Part) -> Select {
+    match std::env::var("GRAPHREEL_DEVICE") {
+        Ok(device) if !device.trim().is_empty() => Select::Auto,
+        _ if part == Part::Cuda => Select::Backend("cuda".to_owned()),
+        _ => Select::Backend("wgpu".to_owned()),
+    }
+}
+
+/// What was measured so far.
+struct Told {
+    json: Option<PathBuf>,
+    device: Option<String>,
+    found: Vec<Finding>,
+}
+
+impl Told {
+    fn add(&mut self, findings: Vec<Finding>) -> Result<(), String> {
+        self.found.extend(findings);
+        let Some(path) = &self.json else { return Ok(()) };
+        let whole = serde_json::json!({ "device": self.device, "findings": self.found });
+        std::fs::write(path, format!("{whole:#}\n")).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    #[expect(clippy::print_stdout, reason = "a program that prints a table")]
+    fn print(&self) {
+        println!("{}", table(&self.found));
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "a program that says what went wrong")]

@@ -23,10 +23,29 @@ const WARM_UP: u32 = 1000;
 ///
 /// What the device answers, or a wrong result at the end.
 pub fn bytes_over_replays(device: &Device, replays: u32, updates: u32) -> Result<Finding, String> {
-    run(device, replays, updates).map_err(|error| error.to_string())?
+    bytes_over_replays_with(device, replays, updates, || Ok(()))
 }
 
-fn run(device: &Device, replays: u32, updates: u32) -> graphreel::Result<Result<Finding, String>> {
+/// As [`bytes_over_replays`], with a `look` of the caller's own after the warm-up and at the end, when nothing is running.
+///
+/// # Errors
+///
+/// As [`bytes_over_replays`], and what `look` answers.
+pub fn bytes_over_replays_with(
+    device: &Device,
+    replays: u32,
+    updates: u32,
+    look: impl FnMut() -> Result<(), String>,
+) -> Result<Finding, String> {
+    run(device, replays, updates, look).map_err(|error| error.to_string())?
+}
+
+fn run(
+    device: &Device,
+    replays: u32,
+    updates: u32,
+    mut look: impl FnMut() -> Result<(), String>,
+) -> graphreel::Result<Result<Finding, String>> {
     let kernel = device.kernel(Wgsl::new(SOURCE))?;
     let x = device.upload(&[2.0f32; 1024])?;
     let y = device.alloc_for::<f32>(1024)?;
@@ -38,7 +57,11 @@ fn run(device: &Device, replays: u32, updates: u32) -> graphreel::Result<Result<
     let every = (replays / updates.max(1)).max(1);
     for replay in 0..WARM_UP + replays {
         if replay == WARM_UP {
+            device.sync()?;
             before = device.memory_usage();
+            if let Err(error) = look() {
+                return Ok(Err(error));
+            }
         }
         if replay % every == 0 {
             graph.update(|u| u.set("rate", replay as f32))?;
@@ -49,6 +72,9 @@ fn run(device: &Device, replays: u32, updates: u32) -> graphreel::Result<Result<
         done.wait()?;
     }
     let after = device.memory_usage();
+    if let Err(error) = look() {
+        return Ok(Err(error));
+    }
     let rate = ((WARM_UP + replays - 1) / every * every) as f32;
     if y.read::<f32>()?.iter().any(|value| *value != 2.0 * rate) {
         return Ok(Err(format!("after {replays} replays the result is not {}", 2.0 * rate)));

@@ -1,9 +1,10 @@
-//! The performance targets of the wgpu backend and of the core, each as a ratio whose two sides were measured in one run.
+//! The performance targets of the backends and of the core, each as a ratio whose two sides were measured in one run.
 //!
 //! `cargo bench -p graphreel-bench` prints the table that `docs/PERFORMANCE.md` keeps. Results are checked against the host
 //! before anything is timed; a figure is a median of many runs whose two sides took turns.
 
 pub mod bookkeeping;
+pub mod cuda;
 pub mod facade;
 pub mod files;
 pub mod growth;
@@ -13,7 +14,7 @@ pub mod replay;
 pub mod translate;
 
 /// One measured target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Finding {
     /// The target's name.
     pub target: &'static str,
