@@ -23,8 +23,12 @@ enum Part {
 
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
-    let parts =
-        [("--cuda", Part::Cuda), ("--files", Part::Files), ("--facade", Part::Facade), ("--translate", Part::Translate)];
+    let parts = [
+        ("--cuda", Part::Cuda),
+        ("--files", Part::Files),
+        ("--facade", Part::Facade),
+        ("--translate", Part::Translate),
+    ];
     let part = parts.into_iter().find(|(option, _)| asked(option)).map_or(Part::All, |(_, part)| part);
     let json = std::env::args().skip_while(|argument| argument != "--json").nth(1).map(PathBuf::from);
     let mut told = Told { json, device: None, found: Vec::new() };
