@@ -1,6 +1,7 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works; `--files` runs the reads
-//! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its driver called by hand, in place of
-//! wgpu. `--json FILE` writes the figures too, after each target, so that a run that is ended leaves what it has.
+//! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its
+//! driver called by hand, in place of wgpu. `--json FILE` writes the figures too, after each target, so that a run that is
+//! ended leaves what it has.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +17,8 @@ enum Part {
     All,
     Files,
     Facade,
-    Cuda,
     Translate,
+    Cuda,
 }
 
 fn main() -> ExitCode {
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
         ("--facade", Part::Facade),
         ("--translate", Part::Translate),
     ];
-    let part = parts.into_iter().find(|(name, _)| asked(name)).map_or(Part::All, |(_, part)| part);
+    let part = parts.into_iter().find(|(option, _)| asked(option)).map_or(Part::All, |(_, part)| part);
     let json = std::env::args().skip_while(|argument| argument != "--json").nth(1).map(PathBuf::from);
     let mut told = Told { json, device: None, found: Vec::new() };
     let outcome = measure(part, asked("--quick"), &mut told);

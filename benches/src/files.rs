@@ -53,13 +53,12 @@ pub fn to_device(device: &Device, bytes: u64, rounds: u32) -> Result<Vec<Finding
     check(&plain, &contents)?;
     by_hand.check(device, &contents)?;
     let [pool, by_hand, whole] = [pool_times, hand_times, whole_times].map(median);
-    let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
     let finding = |what: String, ours: f64, theirs: f64| {
         let figure = theirs / ours;
         Finding {
             target: "file to device",
             what: format!("{} MiB, {what}", bytes >> 20),
-            sides: format!("{:.2} / {:.2} GB/s", rate(ours), rate(theirs)),
+            sides: format!("{:.2} / {:.2} GB/s", rate(bytes, ours), rate(bytes, theirs)),
             figure,
             bound: ">= 0.9",
             kept: figure >= 0.9,
@@ -71,7 +70,13 @@ pub fn to_device(device: &Device, bytes: u64, rounds: u32) -> Result<Vec<Finding
     ])
 }
 
-fn file(bytes: u64) -> std::io::Result<(NamedTempFile, Vec<u8>)> {
+/// Gigabytes a second.
+pub(crate) fn rate(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 / seconds / 1e9
+}
+
+/// A file of so many bytes, and what it has.
+pub(crate) fn file(bytes: u64) -> std::io::Result<(NamedTempFile, Vec<u8>)> {
     let contents: Vec<u8> =
         (0..bytes / 8).flat_map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_le_bytes()).collect();
     let mut file = NamedTempFile::new()?;
@@ -81,7 +86,7 @@ fn file(bytes: u64) -> std::io::Result<(NamedTempFile, Vec<u8>)> {
 }
 
 /// By the pool, until the device has the bytes.
-fn pooled(dst: &Buffer, path: &Path) -> Side {
+pub(crate) fn pooled(dst: &Buffer, path: &Path) -> Side {
     let start = Instant::now();
     let (device, read) = (dst.device(), SourceRead::new(path, 0..dst.len_bytes()));
     let policy = SourceSchedulerPolicy::default();
@@ -100,7 +105,8 @@ fn whole(dst: &Buffer, path: &Path) -> Side {
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn check(buffer: &Buffer, contents: &[u8]) -> Result<(), String> {
+/// Hold what a buffer has against the file.
+pub(crate) fn check(buffer: &Buffer, contents: &[u8]) -> Result<(), String> {
     let read = buffer.read::<u8>().map_err(text)?;
     if read == contents { Ok(()) } else { Err("the bytes on the device are not the file's".to_owned()) }
 }

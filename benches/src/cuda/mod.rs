@@ -2,6 +2,7 @@
 //! result is checked before anything is timed, and again at the end.
 
 pub mod chain;
+pub mod copies;
 pub mod kernels;
 pub mod launches;
 pub mod memory;
@@ -95,7 +96,8 @@ pub fn findings(device: &Device, volume: Volume, mut tell: impl FnMut(Vec<Findin
     tell(chain::width(&sides, volume)?)?;
     tell(launches::device_bound(&sides, volume)?)?;
     tell(memory::bytes(&sides, volume)?)?;
-    tell(kernels::against_by_hand(&sides, volume)?)
+    tell(kernels::against_by_hand(&sides, volume)?)?;
+    tell(copies::to_device(&sides, volume)?)
 }
 
 /// A bound on what ours may take more than the other side, in microseconds, with its text.
@@ -122,4 +124,25 @@ fn micros(time: Duration) -> f64 {
 
 fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_device_than_one_of_cuda_is_refused() {
+        let device = crate::hardware::open().expect("it does nothing");
+        let error = Sides::new(&device).expect_err("it is not of cuda");
+        assert!(error.contains("not of cuda"), "{error}");
+    }
+
+    #[test]
+    fn a_bound_is_on_the_difference_or_on_the_ratio() {
+        let kept = |finding: Finding| (finding.figure, finding.kept);
+        assert_eq!(kept(more("", String::new(), [3.0, 2.0], (1.0, "<= 1"))), (1.0, true));
+        assert_eq!(kept(more("", String::new(), [3.5, 2.0], (1.0, "<= 1"))), (1.5, false));
+        assert_eq!(kept(times("", String::new(), [3.0, 2.0], (1.10, "<= 1.10"))), (1.5, false));
+        assert!(times("", String::new(), [30.0, 2.0], NONE).verdict().is_empty());
+    }
 }

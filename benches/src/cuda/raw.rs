@@ -110,6 +110,20 @@ impl Raw {
         Ok(memory)
     }
 
+    /// Host memory that the device copies from by itself, all zero.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn pinned(&self, bytes: usize) -> Said<Pinned> {
+        let mut pointer = null_mut();
+        call!(cuMemAllocHost_v2(&mut pointer, bytes))?;
+        let pinned = Pinned { pointer: pointer.cast(), bytes };
+        // SAFETY: the driver has just given so many bytes to this alone, and zero is a value of each.
+        unsafe { pinned.pointer.write_bytes(0, bytes) };
+        Ok(pinned)
+    }
+
     /// Memory that nothing has written.
     ///
     /// # Errors
@@ -245,6 +259,18 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Copy the first `bytes` of `pinned` to the byte `at`, in the order of a stream: they must stay until then.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers, or that there are not so many bytes.
+    pub fn copy_from(&self, at: usize, pinned: &Pinned, bytes: usize, stream: &Stream) -> Said<()> {
+        if bytes > pinned.bytes || at + bytes > self.bytes {
+            return Err(format!("{bytes} bytes at {at} are beyond one of the two memories"));
+        }
+        call!(cuMemcpyHtoDAsync_v2(self.pointer + at as u64, pinned.pointer.cast(), bytes, stream.0))
+    }
+
     /// What it holds, once everything issued is done.
     ///
     /// # Errors
@@ -258,9 +284,44 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// As [`Memory::read`], bytes.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn read_bytes(&self) -> Said<Vec<u8>> {
+        let mut values = vec![0; self.bytes];
+        call!(cuCtxSynchronize())?;
+        call!(cuMemcpyDtoH_v2(values.as_mut_ptr().cast(), self.pointer, self.bytes))?;
+        Ok(values)
+    }
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
         let _ = call!(cuMemFree_v2(self.pointer));
+    }
+}
+
+/// Host memory that the device copies from by itself.
+#[derive(Debug)]
+pub struct Pinned {
+    pointer: *mut u8,
+    bytes: usize,
+}
+
+impl Pinned {
+    /// Its bytes. No copy may be reading them.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: so many bytes were allocated and written, nothing else points to them, and the borrow keeps them alive.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.bytes) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let _ = call!(cuMemFreeHost(self.pointer.cast()));
     }
 }
 
@@ -347,6 +408,15 @@ impl Event {
     /// What the driver answers.
     pub fn record(&self, stream: &Stream) -> Said<()> {
         call!(cuEventRecord(self.0, stream.0))
+    }
+
+    /// Wait until it has passed; not at all where nothing has recorded it.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn wait(&self) -> Said<()> {
+        call!(cuEventSynchronize(self.0))
     }
 
     /// Microseconds from this to a later one, when both have passed.

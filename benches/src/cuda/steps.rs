@@ -227,3 +227,45 @@ fn check(side: &str, sums: Vec<Vec<f32>>, shape: Shape, runs: usize) -> Said<()>
         Some(value) => Err(format!("{shape:?} {side} computed {value}, not {wanted}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_recorded_step_by_step() {
+        assert_eq!(Shape { chains: 2, length: 3 }.nodes().collect::<Vec<_>>(), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_sum_says_how_often_its_chain_ran() {
+        let shape = Shape { chains: 2, length: 3 };
+        assert_eq!(check("ours", vec![vec![6.0; 4]; 2], shape, 2), Ok(()));
+        let error = check("ours", vec![vec![6.0; 4], vec![6.0, 5.0]], shape, 2).expect_err("one is less");
+        assert!(error.contains("computed 5, not 6"), "{error}");
+    }
+
+    #[test]
+    fn both_sides_take_as_many_turns_and_are_checked() {
+        struct Counted(u32, std::cell::Cell<u32>);
+        impl Side for Counted {
+            fn run(&mut self, times: &mut Times) -> Said<()> {
+                self.0 += 1;
+                times.issue.push(1.0);
+                times.total.push(f64::from(self.0));
+                Ok(())
+            }
+
+            fn check(&self) -> Said<()> {
+                self.1.set(self.1.get() + 1);
+                Ok(())
+            }
+        }
+        let (mut ours, mut theirs) = (Counted(0, 0.into()), Counted(0, 0.into()));
+        let volume = Volume { rounds: 5, repeats: 2, ..Volume::QUICK };
+        let times = turns(volume, &mut ours, &mut theirs).expect("all goes well");
+        assert_eq!(times.each_ref().map(|times| (times.issue.len(), times.total.len())), [(10, 10); 2]);
+        // One before all, and one before each turn, are not timed.
+        assert_eq!([(ours.0, ours.1.get()), (theirs.0, theirs.1.get())], [(16, 2); 2]);
+    }
+}
