@@ -9,15 +9,18 @@ use graphreel::caps::Caps;
 use graphreel::error::{InvalidKernel, KernelProblem};
 use graphreel::graph::driver::{DriverCaps, DriverFacts};
 use graphreel::graph::{Translated, Translator};
-use graphreel::kernel::{KernelSource, Reflection, Variant, reflect};
+use graphreel::kernel::{KernelSource, NativeCode, NativeLanguage, Reflection, Variant, reflect};
 use graphreel_cpp::cache::{Cache, Key, KeyParts, Settings};
-use graphreel_cpp::{Dialect, FloatMode, Options, Translation, translate};
+use graphreel_cpp::{Dialect, FloatMode, Options, translate};
 
 use crate::nvrtc::{Nvrtc, NvrtcAbsent, Search, Source, Target};
 
 /// Every optional feature that a reflection can name: all devices that NVRTC 12 knows have them.
 const FEATURES: [&str; 9] =
     ["f16", "subgroups", "f64", "int16", "int64", "int64-atomics", "f32-atomics", "coherent", "volatile"];
+
+/// What messages call a text in CUDA C++.
+const NATIVE_FILE: &str = "user.cu";
 
 /// The most buffers of one kernel. Parameters have 4 KiB, of which each buffer takes 16 bytes at most.
 const BINDINGS_MAX: u32 = 64;
@@ -59,13 +62,13 @@ impl Toolchain {
         &self.cache
     }
 
-    /// Code of a translation for a device of this compute capability.
+    /// Code of a text for a device of this compute capability.
     fn code(
         &self,
-        translation: &Translation,
-        file: &str,
+        source: &Source<'_>,
         capability: u32,
         driver: &str,
+        keep: Keep,
     ) -> std::result::Result<Vec<u8>, KernelProblem> {
         let nvrtc = self.nvrtc().map_err(|absent| KernelProblem::Unsupported(absent.to_string()))?;
         let target = nvrtc.target(capability).map_err(|error| KernelProblem::Unsupported(error.to_string()))?;
@@ -77,26 +80,35 @@ impl Toolchain {
                 );
             });
         }
-        let (text, architecture) = (translation.source(), target.to_string());
-        let options = translation.compiler_options.as_slice();
+        let compile = || nvrtc.compile(source, target).map_err(|error| KernelProblem::Backend(error.to_string()));
+        if keep == Keep::No {
+            return compile();
+        }
         let key = Key::new(&KeyParts {
-            source: &text,
-            options,
+            source: source.text,
+            options: source.options,
             compiler: nvrtc.identity(),
             driver,
-            architecture: &architecture,
+            architecture: &target.to_string(),
         });
         if let Some(code) = self.cache.get(&key) {
             return Ok(code);
         }
-        let source = Source { text: &text, name: file, options };
-        let code = nvrtc.compile(&source, target).map_err(|error| KernelProblem::Backend(error.to_string()))?;
+        let code = compile()?;
         self.cache.put(&key, &code);
         Ok(code)
     }
 }
 
-/// Translates WGSL for one CUDA device.
+/// Whether code is kept on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keep {
+    Yes,
+    /// What a text includes may change behind it.
+    No,
+}
+
+/// Translates WGSL, and takes kernels in CUDA C++, PTX and cubins, for one CUDA device.
 #[derive(Debug)]
 pub struct CudaTranslator {
     limits: Caps,
@@ -135,12 +147,19 @@ impl CudaTranslator {
 
 impl Translator for CudaTranslator {
     fn reflect(&self, source: &KernelSource) -> Result<Reflection> {
-        let reflection = reflect(source)?;
+        let reflection = match source.native() {
+            None => reflect(source)?,
+            Some(native) if is_ours(native.language()) => native.reflection().clone(),
+            Some(native) => return Err(native.refused_by("CUDA").into()),
+        };
         self.check(&reflection)?;
         Ok(reflection)
     }
 
     fn translate(&self, source: &KernelSource, variant: Variant) -> Result<Translated> {
+        if let Some(native) = source.native() {
+            return self.native(native, variant);
+        }
         // By `#line` the compiler's messages have places in the WGSL, under this name.
         let file = format!("{}.wgsl", source.entry.as_deref().unwrap_or("kernel"));
         let mut options = Options::new(Dialect::Cuda);
@@ -150,13 +169,48 @@ impl Translator for CudaTranslator {
         let translation = translate(source, &options)?;
         self.check(&translation.reflection)?;
         let refused = |problem| invalid(&translation.reflection, problem);
-        let image = self.toolchain.code(&translation, &file, self.capability, &self.driver).map_err(refused)?;
+        let text = translation.source();
+        let source = Source { text: &text, name: &file, options: &translation.compiler_options };
+        let image = self.toolchain.code(&source, self.capability, &self.driver, Keep::Yes).map_err(refused)?;
         let symbol = CString::new(translation.symbol.as_str()).expect("a symbol is an identifier");
         Ok(Translated { image, symbol, shared_bytes: translation.dynamic_shared_bytes })
     }
 
     fn features(&self) -> Vec<String> {
         self.limits.features.clone()
+    }
+}
+
+/// Whether the driver or NVRTC takes the language.
+fn is_ours(language: NativeLanguage) -> bool {
+    matches!(language, NativeLanguage::CudaCpp | NativeLanguage::Ptx | NativeLanguage::Cubin)
+}
+
+impl CudaTranslator {
+    /// Code in CUDA's own languages: compiled where it is C++, else as it is.
+    fn native(&self, native: &NativeCode, variant: Variant) -> Result<Translated> {
+        let refused = |problem| invalid(native.reflection(), problem);
+        let image = match native.language() {
+            NativeLanguage::CudaCpp => {
+                let text = std::str::from_utf8(native.code()).map_err(|_| {
+                    refused(KernelProblem::Signature("CUDA C++ is text in UTF-8, and this is not".to_owned()))
+                })?;
+                // The compiler's lines are the author's.
+                let text = format!("#line 1 \"{NATIVE_FILE}\"\n{text}");
+                let options: Vec<&str> = native.options().iter().map(String::as_str).collect();
+                let includes = text.contains("#include") || options.iter().any(|option| option.contains("include"));
+                let keep = if includes { Keep::No } else { Keep::Yes };
+                let source = Source { text: &text, name: NATIVE_FILE, options: &options };
+                self.toolchain.code(&source, self.capability, &self.driver, keep).map_err(refused)?
+            }
+            // The driver takes PTX as a C string.
+            NativeLanguage::Ptx => native.code().iter().copied().chain([0]).collect(),
+            NativeLanguage::Cubin => native.code().to_vec(),
+            _ => return Err(native.refused_by("CUDA").into()),
+        };
+        let symbol = native.symbol(variant).and_then(|symbol| CString::new(symbol).ok());
+        let symbol = symbol.ok_or_else(|| refused(KernelProblem::Signature("it has no such variant".to_owned())))?;
+        Ok(Translated { image, symbol, shared_bytes: native.shared_bytes() })
     }
 }
 
