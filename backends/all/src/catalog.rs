@@ -65,12 +65,8 @@ pub(crate) fn built() -> Vec<&'static str> {
 }
 
 fn is_built(name: &str) -> bool {
-    match name {
-        "cuda" => cfg!(feature = "cuda"),
-        "wgpu" => cfg!(feature = "wgpu"),
-        "sim" => cfg!(feature = "sim"),
-        _ => false,
-    }
+    let features = [("cuda", cfg!(feature = "cuda")), ("wgpu", cfg!(feature = "wgpu")), ("sim", cfg!(feature = "sim"))];
+    features.contains(&(name, true))
 }
 
 /// The devices of a backend, best first; none for one that is not in this build.

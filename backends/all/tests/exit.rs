@@ -131,6 +131,7 @@ fn a_process_ends_with_its_own_status() {
 }
 
 /// Every case on a backend that may have no device here.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn ends_where_present(name: &str) {
     let kind = BackendKind::from_name(name).unwrap();
     let found = graphreel_backends::factory(BackendChoice::Kind(kind));

@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "a library's functions are called")]
 #![expect(non_snake_case, reason = "each method is named as the call that it makes")]
+#![expect(clippy::too_many_arguments, reason = "a launch takes as many")]
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 

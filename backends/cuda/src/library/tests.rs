@@ -16,7 +16,6 @@ const TOLD: &str = "told: ";
 
 /// The entry of a child, and nothing in any other run.
 #[test]
-#[expect(clippy::print_stdout, reason = "the parent reads it")]
 fn child_entry() {
     if std::env::var_os(CASE).is_some() {
         let again = crate::devices().err();
