@@ -235,7 +235,10 @@ mod tests {
     fn every_backend_that_is_required_has_a_device() {
         let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
         let reports = list();
-        for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        // Compilers are required by the same variable, and looked for by the tests that use them.
+        let compilers = ["host", "nvrtc", "hiprtc"];
+        let names = required.split(',').map(str::trim).filter(|name| !name.is_empty() && !compilers.contains(name));
+        for name in names {
             let report = reports.iter().find(|report| report.name == name).expect("GRAPHREEL_REQUIRE names backends");
             assert_eq!(report.absent, None, "GRAPHREEL_REQUIRE names {name}, which is absent");
         }

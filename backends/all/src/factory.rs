@@ -24,14 +24,17 @@ pub fn factory(choice: BackendChoice) -> QueryResult<Box<dyn ServerFactory>> {
     }
 }
 
-/// The factory of a kind; `None` where it is not in this build.
+/// The factory of a kind; `None` where it is not in this build, and for CUDA where there is no device.
 fn of_kind(kind: BackendKind) -> Option<Box<dyn ServerFactory>> {
     if !built().contains(&kind.as_str()) {
         return None;
     }
     match kind {
         #[cfg(feature = "cuda")]
-        BackendKind::Cuda => Some(Box::new(graphreel_cuda::CudaFactory::default())),
+        BackendKind::Cuda => {
+            let found = graphreel_cuda::devices().is_ok_and(|devices| !devices.is_empty());
+            found.then(|| -> Box<dyn ServerFactory> { Box::new(graphreel_cuda::CudaFactory::default()) })
+        }
         #[cfg(feature = "wgpu")]
         BackendKind::Wgpu => Some(Box::new(graphreel_wgpu::WgpuFactory)),
         #[cfg(feature = "sim")]

@@ -21,9 +21,11 @@ fn every_backend_is_there_with_devices_or_a_reason() {
 fn a_machine_without_a_device_is_told_why() {
     let Run { code, stdout, stderr } = run(without_adapters(&["devices"]));
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    let line = stdout.lines().find(|line| line.starts_with("wgpu: ")).expect("a line for wgpu");
-    assert!(line.len() > "wgpu: ".len());
-    assert!(stdout.contains("cuda: not in this build"), "{stdout}");
+    for name in ["cuda: ", "wgpu: "] {
+        let line = stdout.lines().find(|line| line.starts_with(name)).expect("a line for each backend");
+        assert!(line.len() > name.len(), "{stdout}");
+    }
+    assert!(stdout.contains("hip: not in this build"), "{stdout}");
 }
 
 #[test]

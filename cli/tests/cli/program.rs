@@ -44,7 +44,10 @@ impl Run {
 /// A command whose Vulkan loader finds no driver.
 pub(crate) fn without_adapters(args: &[&str]) -> Command {
     let mut command = graphreel(args);
-    command.env("VK_DRIVER_FILES", "/nonexistent").env("VK_ICD_FILENAMES", "/nonexistent");
+    command
+        .env("VK_DRIVER_FILES", "/nonexistent")
+        .env("VK_ICD_FILENAMES", "/nonexistent")
+        .env("CUDA_VISIBLE_DEVICES", "");
     command
 }
 

@@ -50,7 +50,7 @@ fn rows(report: &Value) -> &[Value] {
 fn without_a_device_the_simulator_stands_in_and_one_line_says_so() {
     let Run { code, stdout, stderr } = run(without_adapters(&SHORT));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.starts_with("no device was found (wgpu: ") && stderr.contains("using the simulator"), "{stderr}");
+    assert!(stderr.starts_with("no device was found (cuda: ") && stderr.contains("using the simulator"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     for part in ["sim: no device: the times are those of the CPU interpreter", "97.78 % read right"] {
         assert!(stdout.contains(part), "`{part}` in {stdout}");
