@@ -43,7 +43,7 @@ impl BufferData {
 }
 
 impl Kernel {
-    /// What [`generate`](crate::generate) was given.
+    /// What [`generate`](fn@crate::generate) was given.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -122,7 +122,7 @@ impl Kernel {
     }
 
     /// Why its results might differ between implementations, or why it would not compile; nothing for what
-    /// [`generate`](crate::generate) and [`shrink`](crate::shrink) give.
+    /// [`generate`](fn@crate::generate) and [`shrink`](fn@crate::shrink) give.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! Random compute kernels in WGSL whose results are the same on every correct implementation, whatever its order of
-//! invocations: [`generate`] makes one from a seed, [`shrink`] makes one that fails small.
+//! invocations: [`generate`](fn@generate) makes one from a seed, [`shrink`](fn@shrink) makes one that fails small.
 //!
 //! An invocation writes elements of its own. What is shared is changed by commutative atomics whose results are not used, or
 //! written, waited for and read. Loops are counted, indices stay in range, and floats are such that no operation rounds.
