@@ -1,0 +1,12 @@
+//! Runs tests on the software device: below AMD's own HIP runtime, each in a child process that starts through the loader
+//! beside that runtime. What the device does is reached by [`Control`]; [`HostKernels`] and [`Rigged`] give it the kernels.
+
+mod control;
+mod host_kernels;
+mod stage;
+mod translator;
+
+pub use control::{Body, Control, FaultKind, Kind};
+pub use host_kernels::HostKernels;
+pub use stage::{PERSONALITIES, Personality, Stage, everywhere, inside};
+pub use translator::Rigged;
