@@ -53,11 +53,11 @@ impl ObjectFile {
         let header = file.elf_header();
         let endian = file.endian();
         if header.e_machine(endian) != elf::EM_AMDGPU {
-            return Err(format!("it is for machine {}, not for AMD's devices", header.e_machine(endian)));
+            return Err(format!("it is for machine {}, not for AMD's devices", header.e_machine(endian).0));
         }
         let image = image(&file, bytes)?;
         let described = described(&file, bytes)?;
-        let mut read = Self { machine: header.e_flags(endian) & MACHINE, image, kernels: vec![], variables: vec![] };
+        let mut read = Self { machine: header.e_flags(endian).0 & MACHINE, image, kernels: vec![], variables: vec![] };
         for symbol in file.dynamic_symbols() {
             let name = symbol.name().map_err(|error| format!("a name: {error}"))?;
             let raw = symbol.elf_symbol();
@@ -138,7 +138,7 @@ fn described(file: &Parsed<'_>, bytes: &[u8]) -> Result<Vec<Described>, String> 
         let notes = segment.notes(endian, bytes).map_err(|error| format!("its notes: {error}"))?;
         let Some(mut notes) = notes else { continue };
         while let Some(note) = notes.next().map_err(|error| format!("a note: {error}"))? {
-            if note.name() == b"AMDGPU" && note.n_type(endian) == NOTE_METADATA {
+            if note.name() == b"AMDGPU" && note.n_type(endian).0 == NOTE_METADATA {
                 return metadata::read(note.desc());
             }
         }
