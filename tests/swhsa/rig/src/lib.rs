@@ -8,5 +8,5 @@ mod translator;
 
 pub use control::{Body, Control, FaultKind, Kind};
 pub use host_kernels::HostKernels;
-pub use stage::{PERSONALITIES, Personality, Stage, everywhere, inside};
+pub use stage::{Ended, PERSONALITIES, Personality, Stage, ending, everywhere, inside};
 pub use translator::Rigged;

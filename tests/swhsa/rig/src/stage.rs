@@ -1,7 +1,7 @@
 //! Where a test runs: AMD's runtime of one suite, the software device below it, and what the device is.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use graphreel_compilers::hip::{Suite, Tree};
 use graphreel_compilers::{Absent, announce, present};
@@ -56,6 +56,9 @@ impl Stage {
         command.env(FOLDER, &self.folder).env("GRAPHREEL_SWHSA", personality.architecture);
         // A result of an earlier run would show nothing.
         command.env("AMD_COMGR_CACHE", "0");
+        if std::env::var_os("GRAPHREEL_SWHSA_SEED").is_none() {
+            command.env("GRAPHREEL_SWHSA_SEED", "1");
+        }
         command
     }
 }
@@ -84,13 +87,41 @@ pub fn inside() -> Option<PathBuf> {
     std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// Run a test's body on every runtime that is there, as each personality, in a child process each. `test` is the test's own
-/// path, as the test runner lists it.
+/// How a child ended that ran a test's body.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The version of the runtime's package.
+    pub version: String,
+    /// What the device was.
+    pub personality: Personality,
+    /// Its status.
+    pub status: ExitStatus,
+    /// What it wrote, on both outputs.
+    pub text: String,
+}
+
+/// Run a test's body on every runtime that is there, as each personality, in a child process each, and have each end well.
+/// `test` is the test's own path, as the test runner lists it.
 ///
 /// # Panics
 ///
 /// When a child fails, or `GRAPHREEL_REQUIRE` names a runtime that is absent.
 pub fn everywhere(test: &str, body: impl FnOnce()) {
+    ending(test, body, |ended| {
+        let Ended { version, personality, status, text } = ended;
+        let what = format!("{test} on HIP {version} as {}", personality.architecture);
+        assert!(status.success(), "{what}: {status}\n{text}");
+        assert!(text.contains("1 passed"), "{what}: the child ran no test\n{text}");
+        announce(&format!("{what}: passed"));
+    });
+}
+
+/// The same for a body that does not end well: `judge` looks at how each child ended.
+///
+/// # Panics
+///
+/// As for [`everywhere`], where `judge` does.
+pub fn ending(test: &str, body: impl FnOnce(), judge: impl Fn(&Ended)) {
     if inside().is_some() {
         return body();
     }
@@ -102,10 +133,8 @@ pub fn everywhere(test: &str, body: impl FnOnce()) {
             command.args(["--exact", test, "--nocapture"]);
             let output = command.output().expect("the loader beside the runtime starts");
             let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-            let what = format!("{test} on HIP {} as {}", stage.version(), personality.architecture);
-            assert!(output.status.success(), "{what}: {}\n{text}", output.status);
-            assert!(text.contains("1 passed"), "{what}: the child ran no test\n{text}");
-            announce(&format!("{what}: passed"));
+            let version = stage.version().to_owned();
+            judge(&Ended { version, personality, status: output.status, text: text.into_owned() });
         }
     }
 }

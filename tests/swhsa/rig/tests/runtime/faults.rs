@@ -1,0 +1,79 @@
+//! What fails on demand, what is never registered, and what the host may not touch.
+#![expect(unsafe_code, reason = "a test reads what it must not")]
+
+use std::os::unix::process::ExitStatusExt;
+use std::ptr::null_mut;
+
+use graphreel_swhsa_rig::{FaultKind, ending, everywhere};
+
+use super::hip::{Hip, SCALE, THREADS, ok};
+
+#[test]
+fn an_allocation_fails_once_and_the_next_does_not() {
+    everywhere("faults::an_allocation_fails_once_and_the_next_does_not", || {
+        let hip = Hip::bare();
+        let first = hip.device_memory(64 << 20);
+        hip.control.fault(FaultKind::DeviceMemory, 0, 1, 0x1008);
+        let mut address = null_mut();
+        assert_eq!(hip.hipMalloc(&raw mut address, 64 << 20), 2, "out of memory");
+        hip.control.fault_clear();
+        ok(hip.hipMalloc(&raw mut address, 64 << 20));
+        ok(hip.hipFree(address));
+        ok(hip.hipFree(first));
+        // More than the device has.
+        assert_eq!(hip.hipMalloc(&raw mut address, 9 << 30), 2);
+    });
+}
+
+#[test]
+fn an_unknown_kernel_is_never_silent() {
+    let body = || {
+        let hip = Hip::bare();
+        let image = hip.compile(SCALE);
+        let (_, function) = hip.load(&image, c"scale");
+        let (mut x, mut count, mut factor) = (hip.device_memory(4096), 64u32, 2.0f32);
+        let mut params = [(&raw mut x).cast(), (&raw mut count).cast(), (&raw mut factor).cast()];
+        let (stream, params) = (hip.stream(), params.as_mut_ptr());
+        ok(hip.hipModuleLaunchKernel(function, 1, 1, 1, THREADS, 1, 1, 0, stream, params, null_mut()));
+        // Newer runtimes answer an error, older ones end the process.
+        panic!("the wait answered {}", hip.hipStreamSynchronize(stream));
+    };
+    ending("faults::an_unknown_kernel_is_never_silent", body, |ended| {
+        assert!(!ended.status.success());
+        assert!(ended.text.contains("kernel `scale` of code object"), "{}", ended.text);
+        let answered = ended.text.contains("the wait answered 719");
+        let aborted = ended.status.signal() == Some(6);
+        assert!(answered || aborted, "{}: {}", ended.status, ended.text);
+    });
+}
+
+#[test]
+fn a_fault_of_the_device_reaches_the_program() {
+    let body = || {
+        let hip = Hip::open();
+        let (stream, x) = (hip.stream(), hip.device_memory(4096));
+        hip.control.fault(FaultKind::Dispatch, 1, 1, 43);
+        ok(hip.launch(x, 64, 1.0, stream));
+        ok(hip.launch(x, 64, 1.0, stream));
+        panic!("the wait answered {}", hip.hipStreamSynchronize(stream));
+    };
+    ending("faults::a_fault_of_the_device_reaches_the_program", body, |ended| {
+        assert!(ended.text.contains("a fault was asked for"), "{}", ended.text);
+        let answered = ended.text.contains("the wait answered") && !ended.text.contains("the wait answered 0");
+        assert!(answered || ended.status.signal() == Some(6), "{}: {}", ended.status, ended.text);
+    });
+}
+
+#[test]
+fn the_host_cannot_read_device_memory() {
+    let body = || {
+        let hip = Hip::bare();
+        let x = hip.device_memory(4096);
+        // SAFETY: it is not, which is what the test shows; the process ends here.
+        let word = unsafe { x.cast::<u32>().read_volatile() };
+        panic!("the host read {word:#x}");
+    };
+    ending("faults::the_host_cannot_read_device_memory", body, |ended| {
+        assert_eq!(ended.status.signal(), Some(11), "{}", ended.text);
+    });
+}
