@@ -99,8 +99,10 @@ impl Hip {
     /// Compile HIP C++ with AMD's compiler for this device.
     pub(crate) fn compile(&self, source: &str) -> Vec<u8> {
         let rtc = RtcLibrary::load(self.library.version, &self.library.file).expect("hipRTC is beside the runtime");
-        let (source, mut program, mut bytes) = (CString::new(source).unwrap(), null_mut(), 0);
-        let option = CString::new(format!("--offload-arch={}", self.architecture())).unwrap();
+        let (source, mut program, mut bytes) =
+            (CString::new(source).expect("a text without zero bytes"), null_mut(), 0);
+        let option = CString::new(format!("--offload-arch={}", self.architecture()));
+        let option = option.expect("a text without zero bytes");
         let (calls, options) = (rtc.calls, [option.as_ptr()]);
         let name = c"test.hip".as_ptr();
         let (none, nothing) = (std::ptr::null(), std::ptr::null());
@@ -180,12 +182,12 @@ impl Pinned {
     pub(crate) fn set(&self, at: usize, value: u32) {
         assert!(at < self.words);
         // SAFETY: the word lies in the allocation, which lives until the end of its test.
-        unsafe { self.address.add(at).write_volatile(value) };
+        unsafe { self.address.wrapping_add(at).write_volatile(value) };
     }
 
     pub(crate) fn all(&self) -> Vec<u32> {
         // SAFETY: as in `set`.
-        (0..self.words).map(|at| unsafe { self.address.add(at).read_volatile() }).collect()
+        (0..self.words).map(|at| unsafe { self.address.wrapping_add(at).read_volatile() }).collect()
     }
 }
 
@@ -202,16 +204,16 @@ extern "C" fn scale(groups: *const u32, args: *const *const c_void) {
     let (count, factor) = (argument::<u32>(args, 1), argument::<f32>(args, 2));
     for at in 0..(groups * THREADS).min(count) as usize {
         // SAFETY: the launch's own memory, of at least `count` floats, which kernels reach while they run.
-        let value = unsafe { x.add(at).read() };
+        let value = unsafe { x.wrapping_add(at).read() };
         // SAFETY: as above.
-        unsafe { x.add(at).write(value * factor + 1.0) };
+        unsafe { x.wrapping_add(at).write(value * factor + 1.0) };
     }
 }
 
 /// An argument of a kernel.
 pub(crate) fn argument<T: Copy>(args: *const *const c_void, index: usize) -> T {
     // SAFETY: the kernel has more arguments than the index.
-    let address = unsafe { *args.add(index) };
+    let address = unsafe { *args.wrapping_add(index) };
     // SAFETY: the argument at that index is of this type.
     unsafe { *address.cast::<T>() }
 }
