@@ -13,15 +13,15 @@ use graphreel_cpp::{Dialect, Options, translate};
 use crate::{Control, HostKernels};
 
 /// The wrapped translator of a HIP device, where the device is the software one.
-pub struct Rigged<T> {
-    inner: T,
+pub struct Rigged {
+    inner: Box<dyn Translator>,
     kernels: Arc<HostKernels>,
     control: Arc<Control>,
 }
 
-impl<T: Translator> Rigged<T> {
+impl Rigged {
     /// Wrap one.
-    pub fn new(inner: T, kernels: Arc<HostKernels>, control: Arc<Control>) -> Self {
+    pub fn new(inner: Box<dyn Translator>, kernels: Arc<HostKernels>, control: Arc<Control>) -> Self {
         Self { inner, kernels, control }
     }
 
@@ -45,7 +45,7 @@ impl<T: Translator> Rigged<T> {
     }
 }
 
-impl<T: Translator> Translator for Rigged<T> {
+impl Translator for Rigged {
     fn reflect(&self, source: &KernelSource) -> Result<Reflection> {
         self.inner.reflect(source)
     }
