@@ -222,6 +222,7 @@ fn work(state: &State, mut chance: Chance) {
 
 fn perform(state: &State, packet: &Packet) -> Result<(), dispatch::Failure> {
     let start = signal::now();
+    report::note(|| format!("queue {}: {packet:x?}", state.descriptor.id));
     match &packet.work {
         Work::Dispatch(launch) => dispatch::run(launch)?,
         Work::BarrierAnd(signals) => {

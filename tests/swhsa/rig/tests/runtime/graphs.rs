@@ -156,3 +156,54 @@ fn a_built_graph_runs_in_the_order_of_its_edges() {
         ok(hip.hipGraphDestroy(graph));
     });
 }
+
+/// How a graph of independent launches begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    /// Each launch depends on nothing.
+    Apart,
+    /// All depend on one empty node.
+    Together,
+}
+
+/// Launch eight independent nodes behind fills of what they change, again and again; how many results were wrong.
+fn wrong_results(hip: &Hip, begins: Begins) -> usize {
+    let (stream, mut graph, mut root) = (hip.stream(), null_mut(), null_mut());
+    let all: Vec<*mut c_void> = (0..8).map(|_| hip.device_memory(400)).collect();
+    ok(hip.hipGraphCreate(&raw mut graph, 0));
+    let mut after = 0;
+    if begins == Begins::Together {
+        ok(hip.hipGraphAddEmptyNode(&raw mut root, graph, null(), 0));
+        after = 1;
+    }
+    for x in &all {
+        let mut node = null_mut();
+        with_node(hip, *x, 100, 2.0, |params| {
+            ok(hip.hipGraphAddKernelNode(&raw mut node, graph, &raw const root, after, params));
+        });
+    }
+    let exec = executable(hip, graph);
+    let mut wrong = 0;
+    for round in 1..=10u32 {
+        // What the launches read is filled just before them.
+        let value = (round as f32).to_bits().cast_signed();
+        (0..20).for_each(|_| all.iter().for_each(|x| ok(hip.hipMemsetD32Async(*x, value, 100, stream))));
+        ok(hip.hipGraphLaunch(exec, stream));
+        let expected = [round as f32 * 2.0 + 1.0; 100];
+        wrong += all.iter().filter(|x| hip.floats(**x, 100, stream) != expected).count();
+    }
+    ok(hip.hipGraphExecDestroy(exec));
+    ok(hip.hipGraphDestroy(graph));
+    wrong
+}
+
+#[test]
+fn independent_launches_wait_for_what_was_before_them() {
+    everywhere("graphs::independent_launches_wait_for_what_was_before_them", || {
+        let hip = Hip::open();
+        let apart = wrong_results(&hip, Begins::Apart);
+        let together = wrong_results(&hip, Begins::Together);
+        println!("wrong results: {apart} apart, {together} behind one root");
+        assert_eq!(together, 0, "a graph with one root runs behind the work of its stream");
+    });
+}
