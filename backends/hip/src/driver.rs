@@ -24,7 +24,9 @@ use graphreel_hip_sys::{Library, Version};
 use crate::calls::Calls;
 use crate::device::Asked;
 use crate::fault;
-use crate::handle::{HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawStream};
+use crate::handle::{
+    HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawGraph, RawStream,
+};
 use crate::node::{self, Copy1D};
 
 /// AMD's runtime on one device.
@@ -75,6 +77,21 @@ impl HipDriver {
         // SAFETY: the caller says that the stream is alive; the call writes one number.
         unsafe { self.calls.hipStreamGetDevice(stream.0, &raw mut device) }?;
         Ok(HipContext(device))
+    }
+
+    /// Make a stream usable whose capture was broken: the runtime refuses its work until it has captured again, be it nothing.
+    /// What goes wrong here shows in the stream's next call.
+    fn mend(&self, stream: &HipStream) {
+        let broken = matches!(self.capture_state(stream), Ok(CaptureState::Invalidated));
+        if !broken || self.capture_begin(stream).is_err() {
+            return;
+        }
+        let mut graph = ptr::null_mut();
+        // SAFETY: the handle is live and captures; the call writes one handle.
+        let ended = unsafe { self.calls.hipStreamEndCapture(stream.raw.0, &raw mut graph) };
+        if ended.is_ok() && !graph.is_null() {
+            drop(self.graph_destroy(HipGraph { raw: RawGraph(graph), root: None }));
+        }
     }
 }
 
@@ -334,8 +351,13 @@ impl Driver for HipDriver {
     fn capture_end(&self, stream: &HipStream) -> DriverResult<HipGraph> {
         let mut graph = ptr::null_mut();
         // SAFETY: the handle is live; the call writes one handle.
-        unsafe { self.calls.hipStreamEndCapture(stream.raw.0, &raw mut graph) }?;
-        made("hipStreamEndCapture", (!graph.is_null()).then_some(HipGraph(graph)))
+        let ended = unsafe { self.calls.hipStreamEndCapture(stream.raw.0, &raw mut graph) };
+        if let Err(error) = ended {
+            self.mend(stream);
+            return Err(error);
+        }
+        let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), root: None });
+        made("hipStreamEndCapture", graph)
     }
 
     fn capture_mode_exchange(&self, mode: CaptureMode) -> DriverResult<CaptureMode> {
@@ -353,7 +375,19 @@ impl Driver for HipDriver {
         let mut graph = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { self.calls.hipGraphCreate(&raw mut graph, 0) }?;
-        Ok(HipGraph(graph))
+        // HIP 7.2 starts what depends on nothing ahead of earlier work of the launch's stream, all but the first such node.
+        // With one node before all others it does not.
+        let mut root = ptr::null_mut();
+        // SAFETY: the graph was just made; the call writes one handle.
+        let added = unsafe { self.calls.hipGraphAddEmptyNode(&raw mut root, graph, ptr::null(), 0) };
+        let graph = HipGraph { raw: RawGraph(graph), root: Some(HipNode(root)) };
+        match added {
+            Ok(()) => Ok(graph),
+            Err(error) => {
+                drop(self.graph_destroy(graph));
+                Err(error)
+            }
+        }
     }
 
     unsafe fn graph_add_launch(
@@ -365,51 +399,55 @@ impl Driver for HipDriver {
         params: KernelParams<'_>,
     ) -> DriverResult<HipNode> {
         let (mut node, params) = (ptr::null_mut(), node::launch(function, shape, params));
+        let after = graph.after(after);
         let (first, count) = (after.as_ptr().cast(), after.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the parameters until the call returns.
-        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, graph.0, first, count, &raw const params) }?;
+        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, graph.raw.0, first, count, &raw const params) }?;
         Ok(HipNode(node))
     }
 
     unsafe fn graph_add_copy(&self, graph: &mut HipGraph, after: &[HipNode], copy: &NodeCopy) -> DriverResult<HipNode> {
         let (mut node, Copy1D { dst, src, bytes, kind }) = (ptr::null_mut(), node::copy(copy));
+        let after = graph.after(after);
         let (first, count) = (after.as_ptr().cast(), after.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the ranges.
-        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, graph.0, first, count, dst, src, bytes, kind) }?;
+        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, graph.raw.0, first, count, dst, src, bytes, kind) }?;
         Ok(HipNode(node))
     }
 
     unsafe fn graph_add_fill(&self, graph: &mut HipGraph, after: &[HipNode], fill: &NodeFill) -> DriverResult<HipNode> {
         let (mut node, fill) = (ptr::null_mut(), node::fill(fill));
+        let after = graph.after(after);
         let (first, count) = (after.as_ptr().cast(), after.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the range.
-        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, graph.0, first, count, &raw const fill) }?;
+        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, graph.raw.0, first, count, &raw const fill) }?;
         Ok(HipNode(node))
     }
 
     fn graph_add_edges(&self, graph: &mut HipGraph, edges: &[(HipNode, HipNode)]) -> DriverResult {
         let (from, to): (Vec<_>, Vec<_>) = edges.iter().map(|(from, to)| (from.0, to.0)).unzip();
         // SAFETY: the handles are live, and both arrays have as many nodes as it says.
-        unsafe { self.calls.hipGraphAddDependencies(graph.0, from.as_ptr(), to.as_ptr(), edges.len()) }
+        unsafe { self.calls.hipGraphAddDependencies(graph.raw.0, from.as_ptr(), to.as_ptr(), edges.len()) }
     }
 
     fn graph_nodes(&self, graph: &HipGraph) -> DriverResult<usize> {
         let mut count = 0;
         // SAFETY: the handle is live; with no array the call writes one number.
-        unsafe { self.calls.hipGraphGetNodes(graph.0, ptr::null_mut(), &raw mut count) }?;
-        Ok(count)
+        unsafe { self.calls.hipGraphGetNodes(graph.raw.0, ptr::null_mut(), &raw mut count) }?;
+        // The first one of a built graph is the driver's own.
+        Ok(count - graph.root.as_slice().len().min(count))
     }
 
     fn graph_instantiate(&self, graph: &HipGraph) -> DriverResult<HipExec> {
         let mut exec = ptr::null_mut();
         // SAFETY: the handle is live; the call writes one handle.
-        unsafe { self.calls.hipGraphInstantiateWithFlags(&raw mut exec, graph.0, 0) }?;
+        unsafe { self.calls.hipGraphInstantiateWithFlags(&raw mut exec, graph.raw.0, 0) }?;
         Ok(HipExec(exec))
     }
 
     fn graph_destroy(&self, graph: HipGraph) -> DriverResult {
         // SAFETY: the handle is live and given up; what was made from it stays.
-        unsafe { self.calls.hipGraphDestroy(graph.0) }
+        unsafe { self.calls.hipGraphDestroy(graph.raw.0) }
     }
 
     fn exec_upload(&self, exec: &HipExec, stream: &HipStream) -> DriverResult {

@@ -11,11 +11,11 @@ use graphreel_hip_sys::handle::{
 };
 
 macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident($raw:ty) $($derive:ident)*) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident($raw:ty) $($derive:ident)*) => {
         $(#[$doc])*
         #[derive(PartialEq, Eq, $($derive),*)]
         #[repr(transparent)]
-        pub struct $name(pub(crate) $raw);
+        $vis struct $name(pub(crate) $raw);
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,31 +35,31 @@ macro_rules! handle {
 
 handle!(
     /// An event.
-    HipEvent(hipEvent_t)
+    pub HipEvent(hipEvent_t)
 );
 handle!(
     /// A module.
-    HipModule(hipModule_t)
+    pub HipModule(hipModule_t)
 );
 handle!(
     /// A function of a module.
-    HipFunction(hipFunction_t) Clone Copy
+    pub HipFunction(hipFunction_t) Clone Copy
 );
 handle!(
-    /// A graph.
-    HipGraph(hipGraph_t)
+    /// A graph as the runtime has it.
+    pub(crate) RawGraph(hipGraph_t)
 );
 handle!(
     /// A node. Arrays of it are arrays of the driver's.
-    HipNode(hipGraphNode_t) Clone Copy
+    pub HipNode(hipGraphNode_t) Clone Copy
 );
 handle!(
     /// An executable graph.
-    HipExec(hipGraphExec_t)
+    pub HipExec(hipGraphExec_t)
 );
 handle!(
     /// A stream's own handle.
-    RawStream(hipStream_t) Clone Copy
+    pub RawStream(hipStream_t) Clone Copy
 );
 
 /// What a thread has bound: the index of a device.
@@ -95,5 +95,20 @@ impl HipStream {
     #[expect(unsafe_code, reason = "a handle is taken from outside")]
     pub unsafe fn from_raw(stream: *mut c_void) -> Self {
         Self { raw: RawStream(stream.cast()), owned: false }
+    }
+}
+
+/// A graph. One that is built has a first node of its own, on which all others depend.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HipGraph {
+    pub(crate) raw: RawGraph,
+    /// `None` for one that was captured, which begins with what was captured first.
+    pub(crate) root: Option<HipNode>,
+}
+
+impl HipGraph {
+    /// What a node depends on that is to run after these.
+    pub(crate) fn after<'a>(&'a self, nodes: &'a [HipNode]) -> &'a [HipNode] {
+        if nodes.is_empty() { self.root.as_slice() } else { nodes }
     }
 }
