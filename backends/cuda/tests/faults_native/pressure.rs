@@ -1,0 +1,62 @@
+//! Memory that ends in an attempt: at its own grant, and at the device, of which somebody else has taken the rest. Neither is a
+//! fault: the attempt goes on, and so does the backend.
+
+use graphreel::error::MemoryLimit;
+use graphreel::lifecycle::{AttemptOutcome, QueryContext, one_claiming_test};
+use graphreel::{Config, Device, ServerError};
+use graphreel_cuda::{CudaOptions, open};
+
+use crate::child::present;
+use crate::facade::{LONG, admitted, built, close};
+
+#[track_caller]
+fn exhausted(context: &QueryContext, bytes: u64) -> (MemoryLimit, Option<u64>) {
+    match context.alloc(bytes).map(drop) {
+        Err(ServerError::OutOfMemory(out)) => (out.refused_by, out.limit),
+        other => panic!("{bytes} bytes: {other:?}"),
+    }
+}
+
+fn works(context: &QueryContext) {
+    let buffer = context.upload(&[5u32; 1024]).unwrap();
+    assert_eq!(context.stream().read::<u32>(&buffer).unwrap(), [5; 1024]);
+}
+
+/// B-105, B-110: what is refused has no effect, and what others give back can be had.
+#[test]
+fn memory_ends_in_an_attempt_without_a_fault() {
+    if !present("memory_ends_in_an_attempt_without_a_fault") {
+        return;
+    }
+    let _one = one_claiming_test();
+    // Opened as by another program: it holds no claim, and the backend knows nothing of it.
+    let other = Device::new(Box::new(open(&CudaOptions::default(), Config::default()).unwrap()), Config::default());
+    let part = other.info().memory_bytes.unwrap() / 8 / 256 * 256;
+    let grant = part * 3;
+    let core = built(grant, grant).unwrap();
+    let session = core.session_capability();
+    let (begin, handle) = admitted(&session).unwrap();
+    let context = handle.acquire_context().unwrap();
+    works(&context);
+    let (by, limit) = exhausted(&context, grant);
+    assert!(matches!(by, MemoryLimit::Account(_)) && limit == Some(grant), "{by:?}, {limit:?}");
+
+    let mut taken = Vec::new();
+    while let Ok(buffer) = other.alloc(part) {
+        taken.push(buffer);
+        assert!(taken.len() < 9, "more memory than there is was given");
+    }
+    assert_eq!(exhausted(&context, part).0, MemoryLimit::Device);
+    assert!(other.lost().is_none() && core.health().ready && !core.health().degraded, "{:?}", core.health());
+    works(&context);
+    drop(taken);
+    other.stream().sync().unwrap();
+    other.trim();
+    drop(context.alloc(part).unwrap());
+    works(&context);
+    begin.owner.commit_terminal(AttemptOutcome::Succeeded).unwrap();
+    let report = begin.completion.wait_timeout(LONG).expect("it reports");
+    assert!(report.outcome == AttemptOutcome::Succeeded && report.error.is_none(), "{report:?}");
+    drop((context, handle));
+    close(&core);
+}
