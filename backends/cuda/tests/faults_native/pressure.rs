@@ -1,19 +1,19 @@
 //! Memory that ends in an attempt: at its own grant, and at the device, of which somebody else has taken the rest. Neither is a
 //! fault: the attempt goes on, and so does the backend.
 
-use graphreel::error::MemoryLimit;
+use graphreel::error::{MemoryLimit, OutOfMemory};
 use graphreel::lifecycle::{AttemptOutcome, QueryContext, one_claiming_test};
-use graphreel::{Config, Device, ServerError};
+use graphreel::{Buffer, Config, Device, Result, ServerError};
 use graphreel_cuda::{CudaOptions, open};
 
 use crate::child::present;
 use crate::facade::{LONG, admitted, built, close};
 
 #[track_caller]
-fn exhausted(context: &QueryContext, bytes: u64) -> (MemoryLimit, Option<u64>) {
-    match context.alloc(bytes).map(drop) {
-        Err(ServerError::OutOfMemory(out)) => (out.refused_by, out.limit),
-        other => panic!("{bytes} bytes: {other:?}"),
+fn exhausted(result: Result<Buffer>) -> OutOfMemory {
+    match result.map(drop) {
+        Err(ServerError::OutOfMemory(out)) => out,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -38,15 +38,20 @@ fn memory_ends_in_an_attempt_without_a_fault() {
     let (begin, handle) = admitted(&session).unwrap();
     let context = handle.acquire_context().unwrap();
     works(&context);
-    let (by, limit) = exhausted(&context, grant);
-    assert!(matches!(by, MemoryLimit::Account(_)) && limit == Some(grant), "{by:?}, {limit:?}");
+    let out = exhausted(context.alloc(grant + 256));
+    assert!(matches!(&out.refused_by, MemoryLimit::Account(_)), "{out:?}");
+    assert!(out.need >= grant + 256 && out.limit == Some(grant) && out.have <= Some(grant), "{out:?}");
 
     let mut taken = Vec::new();
-    while let Ok(buffer) = other.alloc(part) {
-        taken.push(buffer);
+    let out = loop {
         assert!(taken.len() < 9, "more memory than there is was given");
-    }
-    assert_eq!(exhausted(&context, part).0, MemoryLimit::Device);
+        match other.alloc(part) {
+            Ok(buffer) => taken.push(buffer),
+            refused => break exhausted(refused),
+        }
+    };
+    assert_eq!(out.refused_by, MemoryLimit::Device, "{out:?}");
+    assert_eq!(exhausted(context.alloc(part)).refused_by, MemoryLimit::Device);
     assert!(other.lost().is_none() && core.health().ready && !core.health().degraded, "{:?}", core.health());
     works(&context);
     drop(taken);
