@@ -99,7 +99,7 @@ impl NullGraph {
 }
 
 fn failed(call: &'static str, kind: DriverErrorKind) -> DriverError {
-    DriverError { call, code: 1, name: "null".to_owned(), kind, class: FaultClass::CallLocal }
+    DriverError { call, code: 1, name: "null".to_owned(), kind, class: FaultClass::CallLocal, log: None }
 }
 
 /// How pinned memory is laid out; `None` for more than the host's address space.
@@ -254,6 +254,10 @@ impl Driver for NullDriver {
         Ok(if attribute == FunctionAttribute::ThreadsMax { self.caps.group_threads_max } else { 0 })
     }
 
+    fn function_allow_shared(&self, _function: (), _bytes: u32) -> DriverResult {
+        Ok(())
+    }
+
     unsafe fn launch(
         &self,
         _function: (),
@@ -352,6 +356,10 @@ impl Driver for NullDriver {
     }
 
     unsafe fn exec_set_fill(&self, _exec: &mut (), _node: usize, _fill: &NodeFill) -> DriverResult {
+        Ok(())
+    }
+
+    unsafe fn exec_update(&self, _exec: &mut (), _graph: &NullGraph) -> DriverResult {
         Ok(())
     }
 

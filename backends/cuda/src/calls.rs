@@ -98,10 +98,17 @@ calls! {
     cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemsetD32Async(dst: CUdeviceptr, word: c_uint, words: usize, stream: CUstream);
-    cuModuleLoadData(module: *mut CUmodule, image: *const c_void);
+    cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        count: c_uint,
+        options: *const c_uint,
+        values: *const *mut c_void
+    );
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuModuleUnload(module: CUmodule);
     cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
     cuLaunchKernel(
         function: CUfunction,
         groups_x: c_uint,
@@ -170,5 +177,6 @@ calls! {
         fill: *const CUDA_MEMSET_NODE_PARAMS,
         context: CUcontext
     );
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut c_void);
     cuGraphExecDestroy(exec: CUgraphExec);
 }

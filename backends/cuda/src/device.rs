@@ -219,8 +219,8 @@ impl<'a> Asked<'a> {
             groups_max,
             threads_max,
             group_threads_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            // What a kernel has without asking for more.
-            shared_bytes_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            // Beyond 48 KiB a kernel is allowed it when it is loaded.
+            shared_bytes_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             event_resolution_ns: 500,
         })
     }

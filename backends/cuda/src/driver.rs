@@ -2,12 +2,14 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::num::NonZeroU64;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CUdevice, CUevent_flags, CUfunction_attribute, CUstream_flags};
+use cudarc::driver::sys::{
+    CU_MEMHOSTALLOC_PORTABLE, CUdevice, CUevent_flags, CUfunction_attribute, CUjit_option, CUstream_flags,
+};
 use graphreel::error::DriverError;
 use graphreel::graph::driver::{
     CaptureMode, CaptureState, DeviceBytes, DeviceMemory, DevicePtr, DriverCaps, DriverFacts, EventTiming,
@@ -23,6 +25,9 @@ use crate::handle::{
 };
 use crate::library::Library;
 use crate::node;
+
+/// Bytes of the log of code that does not assemble: its first messages say what is wrong.
+const LOG_BYTES_MAX: usize = 16 << 10;
 
 /// NVIDIA's driver on one device.
 #[derive(Debug)]
@@ -117,6 +122,19 @@ fn current(calls: &Calls) -> DriverResult<Option<CudaContext>> {
 /// An object of which the driver said that it made it.
 fn made<T>(call: &'static str, object: Option<T>) -> Result<T, DriverError> {
     object.ok_or_else(|| fault::nothing(call))
+}
+
+/// `CUgraphExecUpdateResultInfo`: why an update of a whole graph is refused, as a number, and two nodes.
+#[repr(C)]
+struct UpdateInfo {
+    result: c_uint,
+    nodes: [*mut c_void; 2],
+}
+
+impl Default for UpdateInfo {
+    fn default() -> Self {
+        Self { result: 0, nodes: [ptr::null_mut(); 2] }
+    }
 }
 
 /// The driver's number of a capture mode.
@@ -281,10 +299,17 @@ impl Driver for CudaDriver {
     }
 
     unsafe fn module_load(&self, image: &[u8]) -> DriverResult<CudaModule> {
-        let mut module = ptr::null_mut();
-        // SAFETY: the caller says that the image is complete; the call writes one handle.
-        unsafe { self.calls.cuModuleLoadData(&raw mut module, image.as_ptr().cast()) }?;
-        Ok(CudaModule(module))
+        let (mut module, mut log) = (ptr::null_mut(), vec![0u8; LOG_BYTES_MAX]);
+        let options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let options = options.map(|option| option as c_uint);
+        // The size is a number in the place of a pointer.
+        let values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES_MAX)];
+        let (image, count) = (image.as_ptr().cast(), options.len() as c_uint);
+        // SAFETY: the caller says that the image is complete; the call writes one handle, and at most as many bytes of the log as
+        // its size says.
+        let loaded =
+            unsafe { self.calls.cuModuleLoadDataEx(&raw mut module, image, count, options.as_ptr(), values.as_ptr()) };
+        loaded.map(|()| CudaModule(module)).map_err(|error| DriverError { log: fault::log(&log), ..error })
     }
 
     fn module_function(&self, module: &CudaModule, name: &CStr) -> DriverResult<CudaFunction> {
@@ -303,6 +328,7 @@ impl Driver for CudaDriver {
         let attribute = match attribute {
             FunctionAttribute::ThreadsMax => CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
             FunctionAttribute::SharedBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            FunctionAttribute::DynamicBytesMax => CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             FunctionAttribute::LocalBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
             FunctionAttribute::Registers => CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
         };
@@ -310,6 +336,12 @@ impl Driver for CudaDriver {
         // SAFETY: the function's module is live; the call writes one number.
         unsafe { self.calls.cuFuncGetAttribute(&raw mut value, attribute, function.0) }?;
         Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    fn function_allow_shared(&self, function: CudaFunction, bytes: u32) -> DriverResult {
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function's module is live.
+        unsafe { self.calls.cuFuncSetAttribute(function.0, attribute, c_int::try_from(bytes).unwrap_or(c_int::MAX)) }
     }
 
     unsafe fn launch(
@@ -486,6 +518,13 @@ impl Driver for CudaDriver {
         let fill = node::fill(fill);
         // SAFETY: the handles are live; the caller answers for the range.
         unsafe { self.calls.cuGraphExecMemsetNodeSetParams(exec.0, node.0, &raw const fill, self.context.0) }
+    }
+
+    unsafe fn exec_update(&self, exec: &mut CudaExec, graph: &CudaGraph) -> DriverResult {
+        let mut info = UpdateInfo::default();
+        // SAFETY: both handles are live; the call writes one structure; the caller answers for what the nodes reach.
+        let answer = unsafe { self.calls.cuGraphExecUpdate_v2(exec.0, graph.0, (&raw mut info).cast()) };
+        answer.map_err(|error| DriverError { name: format!("{}, result {}", error.name, info.result), ..error })
     }
 
     unsafe fn exec_destroy(&self, exec: CudaExec) -> DriverResult {

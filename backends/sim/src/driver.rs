@@ -334,10 +334,19 @@ impl Driver for SimDriver {
             Ok(match attribute {
                 FunctionAttribute::ThreadsMax => self.caps.group_threads_max,
                 FunctionAttribute::SharedBytes => code.program.reflection().workgroup_bytes,
+                FunctionAttribute::DynamicBytesMax => state.dynamic_bytes_max(&self.caps, function.module)?,
                 FunctionAttribute::LocalBytes | FunctionAttribute::Registers => 0,
             })
         };
         self.instance.call("function_attribute", |_| format!("{function} {attribute:?}"), effect)
+    }
+
+    fn function_allow_shared(&self, function: SimFunction, bytes: u32) -> DriverResult {
+        let effect = |state: &mut State| {
+            state.of_this(function.instance, function)?;
+            state.allow_shared(&self.caps, function.module, bytes)
+        };
+        self.instance.call("function_allow_shared", |_| format!("{function} {bytes}"), effect)
     }
 
     unsafe fn launch(
@@ -529,6 +538,14 @@ impl Driver for SimDriver {
 
     unsafe fn exec_set_fill(&self, exec: &mut SimExec, node: SimNode, fill: &NodeFill) -> DriverResult {
         self.set("exec_set_fill", exec, node, |state| state.fill_name(fill), |state| state.fill_work(fill))
+    }
+
+    unsafe fn exec_update(&self, exec: &mut SimExec, graph: &SimGraph) -> DriverResult {
+        let effect = |state: &mut State| {
+            let (id, from) = (state.own(&exec.0, &exec)?, state.own(&graph.0, graph)?);
+            state.exec_update(id, from)
+        };
+        self.instance.call("exec_update", |_| format!("{exec} {graph}"), effect)
     }
 
     unsafe fn exec_destroy(&self, exec: SimExec) -> DriverResult {

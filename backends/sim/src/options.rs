@@ -40,6 +40,8 @@ pub struct SimOptions {
     pub faults: FaultPlan,
     /// Lines of the trace that are kept, from the first; 0 for no trace.
     pub trace: usize,
+    /// [`DriverCaps::shared_bytes_max`]. Beyond 48 KiB a kernel has to be allowed it.
+    pub shared_bytes_max: u32,
     /// [`DriverCaps::graph_upload`].
     pub graph_upload: bool,
     /// [`DriverCaps::capture_tail`].
@@ -65,6 +67,7 @@ impl Default for SimOptions {
             hazards: false,
             faults: FaultPlan::default(),
             trace: 0,
+            shared_bytes_max: 48 << 10,
             graph_upload: true,
             capture_tail: true,
             free_waits_for_device: false,
@@ -105,7 +108,7 @@ impl SimOptions {
             groups_max: [65_535; 3],
             threads_max: [1024, 1024, 64],
             group_threads_max: 1024,
-            shared_bytes_max: 48 << 10,
+            shared_bytes_max: self.shared_bytes_max,
             event_resolution_ns: 1,
         }
     }

@@ -24,7 +24,7 @@ pub struct DriverCaps {
     pub threads_max: [u32; 3],
     /// The most threads of one workgroup.
     pub group_threads_max: u32,
-    /// Workgroup memory in bytes.
+    /// Workgroup memory in bytes, with what a kernel has to be allowed by `function_allow_shared`.
     pub shared_bytes_max: u32,
     /// Resolution of `event_elapsed` in nanoseconds.
     pub event_resolution_ns: u32,
