@@ -49,6 +49,7 @@ impl NullDriver {
             relaxed_capture: true,
             capture_tail: true,
             free_waits_for_device: false,
+            unload_waits_for_device: false,
             updates_per_exec_max: None,
             launch_items_max: u64::MAX,
             groups_max: [65_535; 3],

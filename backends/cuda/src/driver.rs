@@ -16,6 +16,7 @@ use graphreel::graph::driver::{
     FunctionAttribute, HostPtr, KernelParams, LaunchShape, NodeCopy, NodeFill, PinnedMemory,
 };
 use graphreel::graph::{Driver, DriverResult};
+use graphreel::{Result, ServerError};
 
 use crate::calls::Calls;
 use crate::device::Asked;
@@ -25,6 +26,7 @@ use crate::handle::{
 };
 use crate::library::Library;
 use crate::node;
+use crate::pages::{PagePool, Pages};
 
 /// Bytes of the log of code that does not assemble: its first messages say what is wrong.
 const LOG_BYTES_MAX: usize = 16 << 10;
@@ -41,6 +43,8 @@ pub struct CudaDriver {
     release: (u32, u32),
     caps: DriverCaps,
     facts: DriverFacts,
+    /// Where pages come from, if not from plain memory.
+    pool: Option<PagePool>,
 }
 
 impl CudaDriver {
@@ -49,15 +53,20 @@ impl CudaDriver {
         self.release
     }
 
+    /// Where device memory comes from.
+    pub fn pages(&self) -> Pages {
+        if self.pool.is_some() { Pages::StreamOrdered } else { Pages::Plain }
+    }
+
     /// The device of that index, with its primary context retained.
-    pub(crate) fn open(library: &'static Library, index: usize) -> DriverResult<Self> {
+    pub(crate) fn open(library: &'static Library, index: usize, pages: Pages) -> Result<Self> {
         let asked = Asked::new(library, index)?;
         let (caps, facts) = (asked.caps()?, asked.facts()?);
         let mut context = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { library.calls.cuDevicePrimaryCtxRetain(&raw mut context, asked.device) }?;
         let context = CudaContext(context);
-        Ok(Self {
+        let driver = Self {
             calls: &library.calls,
             device: asked.device,
             context,
@@ -65,7 +74,36 @@ impl CudaDriver {
             release: library.release(),
             caps,
             facts,
-        })
+            pool: None,
+        };
+        driver.with_pages(asked, pages)
+    }
+
+    /// With pages from where it is asked; closed where there are none.
+    fn with_pages(mut self, asked: Asked<'_>, pages: Pages) -> Result<Self> {
+        if pages == Pages::Plain {
+            return Ok(self);
+        }
+        let made = asked.has_pools().and_then(|has| {
+            has.then(|| with_bound(self.calls, self.context, || PagePool::new(self.calls, self.device))).transpose()
+        });
+        match made {
+            Ok(Some(pool)) => {
+                self.pool = Some(pool);
+                // A free of a pool is work of its stream, which has no other.
+                self.caps.free_waits_for_device = false;
+                Ok(self)
+            }
+            refused => {
+                let name = self.facts.name.clone();
+                drop(self.close());
+                refused?;
+                Err(ServerError::unsupported(
+                    format!("stream-ordered pages on {name}"),
+                    "the driver has no memory pools for it; open it with plain pages",
+                ))
+            }
+        }
     }
 
     /// The device of an application's context.
@@ -73,10 +111,10 @@ impl CudaDriver {
     /// # Safety
     ///
     /// The context is alive as long as the driver is.
-    pub(crate) unsafe fn adopt(library: &'static Library, context: CudaContext) -> DriverResult<Self> {
+    pub(crate) unsafe fn adopt(library: &'static Library, context: CudaContext, pages: Pages) -> Result<Self> {
         let asked = with_bound(&library.calls, context, || Asked::bound(library))?;
         let (caps, facts) = (asked.caps()?, asked.facts()?);
-        Ok(Self {
+        let driver = Self {
             calls: &library.calls,
             device: asked.device,
             context,
@@ -84,7 +122,9 @@ impl CudaDriver {
             release: library.release(),
             caps,
             facts,
-        })
+            pool: None,
+        };
+        driver.with_pages(asked, pages)
     }
 
     /// The context of a stream that is not ours.
@@ -120,7 +160,7 @@ fn current(calls: &Calls) -> DriverResult<Option<CudaContext>> {
 }
 
 /// An object of which the driver said that it made it.
-fn made<T>(call: &'static str, object: Option<T>) -> Result<T, DriverError> {
+fn made<T>(call: &'static str, object: Option<T>) -> DriverResult<T> {
     object.ok_or_else(|| fault::nothing(call))
 }
 
@@ -177,7 +217,15 @@ impl Driver for CudaDriver {
         unsafe { self.calls.cuCtxSetCurrent(context.map_or(ptr::null_mut(), |context| context.0)) }
     }
 
-    fn close(self) -> DriverResult {
+    fn close(mut self) -> DriverResult {
+        if let Some(pool) = self.pool.take() {
+            // It goes with its context where that cannot be bound any more.
+            let gone = with_bound(self.calls, self.context, || {
+                pool.destroy(self.calls);
+                Ok(())
+            });
+            drop(gone);
+        }
         if !self.retained {
             return Ok(());
         }
@@ -189,7 +237,8 @@ impl Driver for CudaDriver {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the call writes two numbers.
         unsafe { self.calls.cuMemGetInfo_v2(&raw mut free, &raw mut total) }?;
-        Ok(DeviceBytes { free: free as u64, total: total as u64 })
+        let held = self.pool.as_ref().map_or(Ok(0), |pool| pool.held(self.calls))?;
+        Ok(DeviceBytes { free: free as u64 + held, total: total as u64 })
     }
 
     fn stream_create(&self) -> DriverResult<CudaStream> {
@@ -252,13 +301,19 @@ impl Driver for CudaDriver {
 
     fn mem_alloc(&self, bytes: NonZeroU64) -> DriverResult<DeviceMemory> {
         let mut address = 0;
-        // SAFETY: the call writes one address.
-        unsafe { self.calls.cuMemAlloc_v2(&raw mut address, bytes.get() as usize) }?;
+        match &self.pool {
+            Some(pool) => address = pool.alloc(self.calls, bytes)?,
+            // SAFETY: the call writes one address.
+            None => unsafe { self.calls.cuMemAlloc_v2(&raw mut address, bytes.get() as usize) }?,
+        }
         let address = DevicePtr(made("cuMemAlloc_v2", NonZeroU64::new(address))?);
         Ok(DeviceMemory { address, bytes })
     }
 
     unsafe fn mem_free(&self, memory: DeviceMemory) -> DriverResult {
+        if let Some(pool) = &self.pool {
+            return pool.free(self.calls, memory.address.0.get());
+        }
         // SAFETY: the memory is given up; the caller says that nothing uses it.
         unsafe { self.calls.cuMemFree_v2(memory.address.0.get()) }
     }

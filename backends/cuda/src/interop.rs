@@ -35,7 +35,7 @@ pub unsafe fn adopt(context: *mut c_void, options: &CudaOptions, config: Config)
         return Err(refused("it is null; give the one that cuCtxGetCurrent answers"));
     }
     // SAFETY: the caller says that the context lives long enough.
-    let driver = unsafe { CudaDriver::adopt(library, CudaContext(context.cast())) }?;
+    let driver = unsafe { CudaDriver::adopt(library, CudaContext(context.cast()), options.pages) }?;
     assemble(driver, options, config)
 }
 

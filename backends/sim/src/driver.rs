@@ -56,6 +56,13 @@ impl SimDriver {
         SimTranslator::new(&self.instance, &self.caps)
     }
 
+    /// What a driver does whose unloads wait for the device.
+    fn wait_to_unload(&self) {
+        if self.caps.unload_waits_for_device && !self.instance.state.lock().captures() {
+            self.instance.run_all();
+        }
+    }
+
     fn own(&self, id: u64) -> Owned {
         Owned::new(self.instance.id, id, &self.instance.leaks)
     }
@@ -251,6 +258,7 @@ impl Driver for SimDriver {
     }
 
     unsafe fn pinned_free(&self, memory: PinnedMemory) -> DriverResult {
+        self.wait_to_unload();
         let effect = |state: &mut State| {
             let of = state.pinned.find(memory.address, NonZeroU64::MIN);
             let (holds, block) = state.pinned.free(&memory)?;
@@ -318,6 +326,7 @@ impl Driver for SimDriver {
     }
 
     unsafe fn module_unload(&self, module: SimModule) -> DriverResult {
+        self.wait_to_unload();
         let name = module.to_string();
         let given = module.0.taken();
         let effect = |state: &mut State| {

@@ -48,6 +48,8 @@ pub struct SimOptions {
     pub capture_tail: bool,
     /// [`DriverCaps::free_waits_for_device`].
     pub free_waits_for_device: bool,
+    /// [`DriverCaps::unload_waits_for_device`].
+    pub unload_waits_for_device: bool,
     /// [`DriverCaps::updates_per_exec_max`].
     pub updates_per_exec_max: Option<u32>,
     /// [`DriverCaps::relaxed_capture`].
@@ -71,6 +73,7 @@ impl Default for SimOptions {
             graph_upload: true,
             capture_tail: true,
             free_waits_for_device: false,
+            unload_waits_for_device: false,
             updates_per_exec_max: None,
             relaxed_capture: true,
         }
@@ -103,6 +106,7 @@ impl SimOptions {
             relaxed_capture: self.relaxed_capture,
             capture_tail: self.capture_tail,
             free_waits_for_device: self.free_waits_for_device,
+            unload_waits_for_device: self.unload_waits_for_device,
             updates_per_exec_max: self.updates_per_exec_max,
             launch_items_max: u64::from(u32::MAX),
             groups_max: [65_535; 3],

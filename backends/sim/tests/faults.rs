@@ -109,6 +109,7 @@ fn least(tier: Tier) -> Setting {
         graph_upload: false,
         capture_tail: false,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: Some(1),
         ..SimOptions::seeded(0x1ea5)
     };

@@ -336,6 +336,7 @@ mod unordered {
                 capture_tail: rng.bool(),
                 graph_upload: rng.bool(),
                 free_waits_for_device: rng.bool(),
+                unload_waits_for_device: rng.bool(),
                 updates_per_exec_max: rng.bool().then_some(1),
                 trace: 0,
                 memory_bytes: 64 << 20,
