@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use graphreel::graph::{Driver, DriverResult};
 use graphreel::graph::driver::{DevicePtr, LaunchShape};
+use graphreel::graph::{Driver, DriverResult};
 use graphreel::kernel::{AbiParam, PackedScalars, Reflection, Value, Variant, abi};
 
 use super::Held;
