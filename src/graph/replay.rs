@@ -153,6 +153,7 @@ impl<D: Driver> HardwareServer<D> {
             return;
         };
         let uploaded = self.lanes.of(Role::Main(slot)).and_then(|lane| {
+            self.lanes.check_runs(lane)?;
             graph.launched = self.lanes.issue(lane).into();
             let answer = self.shared.driver().exec_upload(&executable.exec, self.lanes.stream(lane));
             self.shared.settle(answer, "bringing a graph to the device")

@@ -59,7 +59,7 @@ pub trait Interop {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for the null stream and for a stream of another context, and when all exclusive streams are in use; the
+    /// `Unsupported` for the null stream, for a stream of another context and for one that captures, and when all exclusive streams are in use; the
     /// device's loss.
     ///
     /// # Safety

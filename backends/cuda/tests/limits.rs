@@ -3,12 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+use std::sync::Arc;
+
 use graphreel::error::KernelProblem;
+use graphreel::graph::{Driver as _, HardwareServer};
 use graphreel::kernel::{KernelSource, NativeBuffer, NativeKernel, NativeLanguage};
 use graphreel::memory::Access;
 use graphreel::recording::Tier;
 use graphreel::{Config, Device, Grid, Kernel, ServerError};
-use graphreel_cuda::{CudaOptions, absence, devices, open};
+use graphreel_cpp::cache::{Cache, Place, Settings};
+use graphreel_cuda::nvrtc::Search;
+use graphreel_cuda::{BACKEND, CudaOptions, CudaTranslator, Toolchain, absence, devices, driver, open};
 use graphreel_testkit::announce;
 
 /// 100 KiB, which is beyond the 48 KiB that any kernel has.
@@ -117,6 +122,31 @@ fn a_workgroup_beyond_what_the_code_can_run_is_refused() {
         "extern \"C\" __global__ void __launch_bounds__(64) user(unsigned* data, unsigned long long) { data[0] = 1; }";
     let (_, text) = refusal(device.kernel(native(NativeLanguage::CudaCpp, code, 128, 0)));
     assert!(text.contains("`user`") && text.contains("128 invocations") && text.contains("can run 64"), "{text}");
+}
+
+/// A machine with a driver and no compiler runs PTX; CUDA C++ is refused there with the remedy.
+#[test]
+fn ptx_runs_without_nvrtc() {
+    if !present("ptx_runs_without_nvrtc") {
+        return;
+    }
+    let driver = driver(&CudaOptions::default()).unwrap();
+    let settings = Settings { place: Place::Off, ..Settings::from_environment() };
+    let toolchain = Arc::new(Toolchain::new(Search::file("absent.so"), Cache::open(&settings)));
+    let floats = CudaOptions::default().floats;
+    let translator = CudaTranslator::new(driver.facts(), driver.caps(), floats, toolchain).unwrap();
+    let server = HardwareServer::open(driver, &BACKEND, Arc::new(translator), Config::default()).unwrap();
+    let device = Device::new(Box::new(server), Config::default());
+    let code = "extern \"C\" __global__ void user(unsigned* data, unsigned long long) { data[0] = 7; }";
+    let (problem, text) = refusal(device.kernel(native(NativeLanguage::CudaCpp, code, 1, 0)));
+    assert!(matches!(problem, KernelProblem::Unsupported(_)) && text.contains("CUDA C++"), "{text}");
+    let ptx = ".version 7.0\n.target sm_70\n.address_size 64\n\
+        .visible .entry user(.param .u64 data, .param .u64 elements)\n{\n    .reg .b64 %a;\n    .reg .b32 %v;\n    \
+        ld.param.u64 %a, [data];\n    mov.u32 %v, 7;\n    st.global.u32 [%a], %v;\n    ret;\n}\n";
+    let kernel = device.kernel(native(NativeLanguage::Ptx, ptx, 1, 0)).unwrap();
+    let data = device.upload(&[1u32]).unwrap();
+    device.launch(&kernel, Grid::groups(1), (&data,)).unwrap();
+    assert_eq!(data.read::<u32>().unwrap(), [7]);
 }
 
 #[test]
