@@ -95,10 +95,17 @@ compilers() {
     if [ -z "${GRAPHREEL_NVRTC:-}" ] && found=$(.ci/nvrtc); then
         export GRAPHREEL_NVRTC=$found
     fi
-    if [ -z "${GRAPHREEL_HIPRTC:-}" ] && found=$(.ci/hiprtc); then
+    if [ -z "${GRAPHREEL_HIPRTC:-}" ] && found=$(.ci/hip testing); then
         export GRAPHREEL_HIPRTC=$found
+    fi
+    if [ -z "${GRAPHREEL_HIP_EXPERIMENTAL:-}" ]; then
+        if found=$(.ci/hip experimental); then
+            export GRAPHREEL_HIP_EXPERIMENTAL=$found
+        else
+            say "HIP of Debian experimental: SKIPPED. The HIP backend is not held against the newest headers and libraries"
+        fi
     fi
 }
 
-# The version of hipRTC that the sources last passed on, which the tests know.
-hiprtc_passed_on() { sed -n 's/^pub const PASSED_ON: &str = "\(.*\)";$/\1/p' tests/compilers/src/hiprtc.rs; }
+# The version of HIP that the sources last passed on, which the tests know.
+hip_passed_on() { sed -n 's/^pub const PASSED_ON: &str = "\(.*\)";$/\1/p' tests/compilers/src/hip.rs; }

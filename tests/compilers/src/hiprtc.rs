@@ -5,24 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::hip::{Suite, Tree};
 use crate::nvrtc::machine;
 use crate::{Absent, Ended, child, place};
-
-/// How `GRAPHREEL_REQUIRE` lists it.
-pub const NAME: &str = "hiprtc";
-
-/// The variable that names the folder.
-const VARIABLE: &str = "GRAPHREEL_HIPRTC";
-
-/// The newest version that the project's sources were compiled with.
-pub const PASSED_ON: &str = "6.4.3-5";
-
-/// Where Debian has the libraries, below the folder.
-const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
-
-/// Where Debian has the loader, below the folder; newest layout first.
-const LOADERS: [&str; 3] =
-    ["usr/lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2"];
 
 /// Architectures that every hipRTC since 6.4 compiles for: on an unknown one it ends the process.
 const ARCHITECTURES: [&str; 5] = ["gfx906", "gfx90a", "gfx942", "gfx1100", "gfx1201"];
@@ -36,11 +21,9 @@ const DEADLINE: Duration = Duration::from_secs(900);
 /// hipRTC, found on this machine.
 #[derive(Clone, Debug)]
 pub struct Hiprtc {
-    root: PathBuf,
-    loader: PathBuf,
+    tree: Tree,
     library: PathBuf,
     program: PathBuf,
-    version: String,
 }
 
 /// One compile.
@@ -73,31 +56,31 @@ pub struct Log {
 }
 
 impl Hiprtc {
-    /// Look for the folder that `GRAPHREEL_HIPRTC` names, else for the one that `.ci/hiprtc` unpacked.
+    /// hipRTC of Debian testing.
     ///
     /// # Errors
     ///
     /// [`Absent`] with what is missing, and the last version that passed.
     pub fn find() -> Result<Self, Absent> {
-        let absent = |why: String| Absent { name: NAME, why: format!("{why}; the sources last passed on {PASSED_ON}") };
-        let named = std::env::var_os(VARIABLE).filter(|named| !named.is_empty());
-        let root = named.map_or_else(|| place::vendor("hiprtc").join("tree"), PathBuf::from);
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            return Err(absent("its packages are for Linux on x86-64".into()));
-        }
-        let library = newest(&root.join(LIBRARIES)).ok_or_else(|| {
-            absent(format!("{} has no libhiprtc; run .ci/hiprtc, or let {VARIABLE} name its folder", root.display()))
-        })?;
-        let loader = LOADERS.iter().map(|loader| root.join(loader)).find(|loader| loader.exists());
-        let loader = loader.ok_or_else(|| absent(format!("{} has no ld-linux-x86-64.so.2", root.display())))?;
+        Self::of(Suite::Testing)
+    }
+
+    /// hipRTC of that suite.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Hiprtc::find`].
+    pub fn of(suite: Suite) -> Result<Self, Absent> {
+        let absent = |why: String| Absent { name: suite.name(), why };
+        let tree = Tree::find(suite)?;
+        let library = tree.library("libhiprtc").ok_or_else(|| absent("its folder has no libhiprtc".into()))?;
         let program = build().map_err(|error| absent(format!("its runner was not compiled: {error}")))?;
-        let version = std::fs::read_to_string(root.join("version")).unwrap_or_else(|_| "of unknown version".into());
-        Ok(Self { root, loader, library, program, version: version.trim().to_owned() })
+        Ok(Self { tree, library, program })
     }
 
     /// The package's version.
     pub fn version(&self) -> &str {
-        &self.version
+        self.tree.version()
     }
 
     /// Compile one source for `arch` with waves of `wave` lanes, and give the code object.
@@ -135,8 +118,7 @@ impl Hiprtc {
         }
         let _place = place::take()?;
         let ended = child::resume(folder.path(), asked.len(), |from| {
-            let mut command = Command::new(&self.loader);
-            command.arg("--library-path").arg(self.root.join(LIBRARIES)).arg(&self.program);
+            let mut command = self.tree.command(&self.program, &[]);
             command.arg(&self.library).arg(folder.path()).arg(from.to_string());
             // A result of an earlier run would show nothing.
             command.env("AMD_COMGR_CACHE", "0");
@@ -194,14 +176,6 @@ impl Source {
         }
         Ok(code)
     }
-}
-
-/// The library of the highest version in a folder.
-fn newest(folder: &Path) -> Option<PathBuf> {
-    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let number = |name: &String| name.strip_prefix("libhiprtc.so.")?.parse::<u32>().ok();
-    let name = names.filter(|name| number(name).is_some()).max_by_key(number)?;
-    Some(folder.join(name))
 }
 
 fn described(ended: &Ended) -> String {
