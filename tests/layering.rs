@@ -46,13 +46,23 @@ fn a_backend_depends_on_no_other_backend() {
 }
 
 #[test]
-fn cuda_stands_on_the_writer() {
+fn cuda_and_hip_stand_on_the_writer() {
     assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
+    assert_eq!(ours("graphreel-hip"), ["graphreel", "graphreel-cpp", "graphreel-hip-sys"]);
+    assert_eq!(ours("graphreel-hip-sys"), Vec::<String>::new());
 }
 
 #[test]
 fn the_facade_depends_on_backends_and_not_on_the_program() {
-    let built = ["graphreel", "graphreel-cpp", "graphreel-cuda", "graphreel-sim", "graphreel-wgpu"];
+    let built = [
+        "graphreel",
+        "graphreel-cpp",
+        "graphreel-cuda",
+        "graphreel-hip",
+        "graphreel-hip-sys",
+        "graphreel-sim",
+        "graphreel-wgpu",
+    ];
     assert_eq!(ours("graphreel-backends"), built);
 }
 
@@ -60,8 +70,16 @@ fn the_facade_depends_on_backends_and_not_on_the_program() {
 fn the_program_opens_devices_through_the_facade() {
     let names = ours("graphreel-cli");
     // And it writes C++, for which it needs no device. Tests are no part of it.
-    let built =
-        ["graphreel", "graphreel-backends", "graphreel-cpp", "graphreel-cuda", "graphreel-sim", "graphreel-wgpu"];
+    let built = [
+        "graphreel",
+        "graphreel-backends",
+        "graphreel-cpp",
+        "graphreel-cuda",
+        "graphreel-hip",
+        "graphreel-hip-sys",
+        "graphreel-sim",
+        "graphreel-wgpu",
+    ];
     assert_eq!(names, built);
 }
 

@@ -65,7 +65,12 @@ pub(crate) fn built() -> Vec<&'static str> {
 }
 
 fn is_built(name: &str) -> bool {
-    let features = [("cuda", cfg!(feature = "cuda")), ("wgpu", cfg!(feature = "wgpu")), ("sim", cfg!(feature = "sim"))];
+    let features = [
+        ("cuda", cfg!(feature = "cuda")),
+        ("hip", cfg!(feature = "hip")),
+        ("wgpu", cfg!(feature = "wgpu")),
+        ("sim", cfg!(feature = "sim")),
+    ];
     features.contains(&(name, true))
 }
 
@@ -74,6 +79,8 @@ fn candidates(backend: &str) -> Vec<Candidate> {
     match backend {
         #[cfg(feature = "cuda")]
         "cuda" => crate::cuda::candidates(),
+        #[cfg(feature = "hip")]
+        "hip" => crate::hip::candidates(),
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::candidates(),
         #[cfg(feature = "sim")]
@@ -87,6 +94,8 @@ pub(crate) fn absence(backend: &str) -> String {
     match backend {
         #[cfg(feature = "cuda")]
         "cuda" => crate::cuda::absence(),
+        #[cfg(feature = "hip")]
+        "hip" => crate::hip::absence(),
         #[cfg(feature = "wgpu")]
         "wgpu" => crate::wgpu::absence(),
         _ => "not in this build".to_owned(),
@@ -236,7 +245,7 @@ mod tests {
         let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
         let reports = list();
         // Compilers are required by the same variable, and looked for by the tests that use them.
-        let compilers = ["host", "nvrtc", "hiprtc"];
+        let compilers = ["host", "nvrtc", "hiprtc", "hip-experimental"];
         let names = required.split(',').map(str::trim).filter(|name| !name.is_empty() && !compilers.contains(name));
         for name in names {
             let report = reports.iter().find(|report| report.name == name).expect("GRAPHREEL_REQUIRE names backends");

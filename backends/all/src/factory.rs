@@ -24,7 +24,7 @@ pub fn factory(choice: BackendChoice) -> QueryResult<Box<dyn ServerFactory>> {
     }
 }
 
-/// The factory of a kind; `None` where it is not in this build, and for CUDA where there is no device.
+/// The factory of a kind; `None` where it is not in this build, and for CUDA and HIP where there is no device.
 fn of_kind(kind: BackendKind) -> Option<Box<dyn ServerFactory>> {
     if !built().contains(&kind.as_str()) {
         return None;
@@ -34,6 +34,11 @@ fn of_kind(kind: BackendKind) -> Option<Box<dyn ServerFactory>> {
         BackendKind::Cuda => {
             let found = graphreel_cuda::devices().is_ok_and(|devices| !devices.is_empty());
             found.then(|| -> Box<dyn ServerFactory> { Box::new(graphreel_cuda::CudaFactory::default()) })
+        }
+        #[cfg(feature = "hip")]
+        BackendKind::Hip => {
+            let found = graphreel_hip::devices().is_ok_and(|devices| !devices.is_empty());
+            found.then(|| -> Box<dyn ServerFactory> { Box::new(graphreel_hip::HipFactory::default()) })
         }
         #[cfg(feature = "wgpu")]
         BackendKind::Wgpu => Some(Box::new(graphreel_wgpu::WgpuFactory)),
@@ -56,9 +61,11 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_not_here_says_why() {
-        let error = factory(BackendChoice::Kind(BackendKind::Hip)).expect_err("it is not in this build");
-        assert_eq!((error.reason(), error.fact_value("field")), (Some("backend_unavailable"), Some("backend")));
-        assert!(error.message().contains("not in this build"), "{error}");
+        for kind in [BackendKind::Cuda, BackendKind::Hip] {
+            let Err(error) = factory(BackendChoice::Kind(kind)) else { continue };
+            assert_eq!((error.reason(), error.fact_value("field")), (Some("backend_unavailable"), Some("backend")));
+            assert!(error.message().ends_with(&absence(kind.as_str())), "{error}");
+        }
     }
 
     #[cfg(feature = "sim")]

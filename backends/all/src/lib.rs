@@ -12,6 +12,8 @@ mod catalog;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod factory;
+#[cfg(feature = "hip")]
+mod hip;
 mod options;
 mod select;
 #[cfg(feature = "sim")]

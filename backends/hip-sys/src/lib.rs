@@ -10,6 +10,7 @@
 #![expect(non_snake_case, reason = "methods and fields have the names of AMD's headers")]
 
 mod calls;
+pub mod comgr;
 pub mod constant;
 mod failure;
 pub mod handle;

@@ -47,7 +47,8 @@ pub(crate) fn without_adapters(args: &[&str]) -> Command {
     command
         .env("VK_DRIVER_FILES", "/nonexistent")
         .env("VK_ICD_FILENAMES", "/nonexistent")
-        .env("CUDA_VISIBLE_DEVICES", "");
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .env("HIP_VISIBLE_DEVICES", "-1");
     command
 }
 
