@@ -4,6 +4,7 @@
 //! failure where `GRAPHREEL_REQUIRE` names it.
 
 mod child;
+pub mod code_object;
 pub mod hip;
 pub mod hiprtc;
 pub mod host;

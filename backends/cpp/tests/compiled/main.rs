@@ -7,6 +7,7 @@ mod constructs_host;
 mod corpus;
 mod cts_host;
 mod failures_host;
+mod hip_metadata;
 mod interpreter;
 mod random_host;
 mod rig;
