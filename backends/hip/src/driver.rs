@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 use std::num::NonZeroU64;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -14,8 +14,9 @@ use graphreel::graph::driver::{
 };
 use graphreel::graph::{Driver, DriverResult};
 use graphreel_hip_sys::constant::{
-    HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_NUM_REGS,
-    HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, hipEventDefault, hipEventDisableTiming, hipHostMallocPortable,
+    HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_NUM_REGS, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    hipEventDefault, hipEventDisableTiming, hipFuncAttributeMaxDynamicSharedMemorySize, hipHostMallocPortable,
     hipStreamNonBlocking,
 };
 use graphreel_hip_sys::structure::device_pointer;
@@ -79,7 +80,7 @@ impl HipDriver {
 }
 
 /// An object of which the driver said that it made it.
-fn made<T>(call: &'static str, object: Option<T>) -> Result<T, DriverError> {
+fn made<T>(call: &'static str, object: Option<T>) -> DriverResult<T> {
     object.ok_or_else(|| fault::nothing(call))
 }
 
@@ -272,6 +273,7 @@ impl Driver for HipDriver {
         let attribute = match attribute {
             FunctionAttribute::ThreadsMax => HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
             FunctionAttribute::SharedBytes => HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            FunctionAttribute::DynamicBytesMax => HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             FunctionAttribute::LocalBytes => HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
             FunctionAttribute::Registers => HIP_FUNC_ATTRIBUTE_NUM_REGS,
         };
@@ -279,6 +281,13 @@ impl Driver for HipDriver {
         // SAFETY: the function's module is live; the call writes one number.
         unsafe { self.calls.hipFuncGetAttribute(&raw mut value, attribute, function.0) }?;
         Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    fn function_allow_shared(&self, function: HipFunction, bytes: u32) -> DriverResult {
+        let attribute = hipFuncAttributeMaxDynamicSharedMemorySize;
+        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        // SAFETY: the function's module is live.
+        unsafe { self.calls.hipFuncSetAttribute(function.0.cast_const().cast(), attribute, bytes) }
     }
 
     unsafe fn launch(
@@ -445,6 +454,13 @@ impl Driver for HipDriver {
         let fill = node::fill(fill);
         // SAFETY: the handles are live; the caller answers for the range.
         unsafe { self.calls.hipGraphExecMemsetNodeSetParams(exec.0, node.0, &raw const fill) }
+    }
+
+    unsafe fn exec_update(&self, exec: &mut HipExec, graph: &HipGraph) -> DriverResult {
+        let (mut node, mut result) = (ptr::null_mut(), 0);
+        // SAFETY: both handles are live; the call writes a handle and a number; the caller answers for what the nodes reach.
+        let answer = unsafe { self.calls.hipGraphExecUpdate(exec.0, graph.0, &raw mut node, &raw mut result) };
+        answer.map_err(|error| DriverError { name: format!("{}, result {result}", error.name), ..error })
     }
 
     unsafe fn exec_destroy(&self, exec: HipExec) -> DriverResult {

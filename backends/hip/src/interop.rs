@@ -35,7 +35,7 @@ pub trait Interop {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for the null stream and for a stream of another device, and when all exclusive streams are in use; the
+    /// `Unsupported` for the null stream, for a stream of another device and for one that captures, and when all exclusive streams are in use; the
     /// device's loss.
     ///
     /// # Safety
