@@ -115,6 +115,10 @@ pub struct Counters {
     pub captures_eager: u64,
     /// Parameter updates applied.
     pub updates: u64,
+    /// Updates of them for which the whole graph was given to the driver, since it refused to change a node.
+    pub updates_whole: u64,
+    /// Updates of them for which a new executable was made.
+    pub updates_anew: u64,
     /// Allocations asked of the driver.
     pub driver_allocations: u64,
     /// Operations that did not run because an input carried an earlier failure.

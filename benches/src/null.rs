@@ -49,6 +49,7 @@ impl NullDriver {
             relaxed_capture: true,
             capture_tail: true,
             free_waits_for_device: false,
+            unload_waits_for_device: false,
             updates_per_exec_max: None,
             launch_items_max: u64::MAX,
             groups_max: [65_535; 3],
@@ -99,7 +100,7 @@ impl NullGraph {
 }
 
 fn failed(call: &'static str, kind: DriverErrorKind) -> DriverError {
-    DriverError { call, code: 1, name: "null".to_owned(), kind, class: FaultClass::CallLocal }
+    DriverError { call, code: 1, name: "null".to_owned(), kind, class: FaultClass::CallLocal, log: None }
 }
 
 /// How pinned memory is laid out; `None` for more than the host's address space.
@@ -254,6 +255,10 @@ impl Driver for NullDriver {
         Ok(if attribute == FunctionAttribute::ThreadsMax { self.caps.group_threads_max } else { 0 })
     }
 
+    fn function_allow_shared(&self, _function: (), _bytes: u32) -> DriverResult {
+        Ok(())
+    }
+
     unsafe fn launch(
         &self,
         _function: (),
@@ -352,6 +357,10 @@ impl Driver for NullDriver {
     }
 
     unsafe fn exec_set_fill(&self, _exec: &mut (), _node: usize, _fill: &NodeFill) -> DriverResult {
+        Ok(())
+    }
+
+    unsafe fn exec_update(&self, _exec: &mut (), _graph: &NullGraph) -> DriverResult {
         Ok(())
     }
 

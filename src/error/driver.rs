@@ -16,6 +16,8 @@ pub struct DriverError {
     pub kind: DriverErrorKind,
     /// How far it reaches.
     pub class: FaultClass,
+    /// What the vendor's compiler said of code that it refused, in lines of its own. No part of the error's text, which is one line.
+    pub log: Option<Box<str>>,
 }
 
 /// Kinds of driver failures.

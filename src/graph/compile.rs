@@ -5,7 +5,7 @@ use super::driver::{Driver, FunctionAttribute};
 use super::shared::{Orphan, Shared};
 use super::translate::Translator;
 use crate::caps::Caps;
-use crate::error::{DriverError, InvalidKernel, KernelProblem, Result, ServerError};
+use crate::error::{DriverError, DriverErrorKind, InvalidKernel, KernelProblem, Result, ServerError};
 use crate::kernel::{AbiParam, Compiler, Kernel, KernelSource, Reflection, Variant, abi};
 use crate::memory::DeviceId;
 use crate::op::Op;
@@ -117,30 +117,48 @@ impl<D: Driver> HardwareCompiler<D> {
             );
             return Err(refused(reflection, KernelProblem::Unsupported(why)));
         }
-        if source.native().is_some() {
+        if source.native().is_some() || code.shared_bytes > 0 {
             self.check_shared(reflection, &code)?;
         }
         Ok(code)
     }
 
-    /// What native code has of workgroup memory is known only once it is loaded.
+    /// What native code has of workgroup memory is known only once it is loaded. What launches ask for beyond what any kernel has
+    /// is allowed here, before any is given to the driver or recorded.
     fn check_shared(&self, reflection: &Reflection, code: &Code<D>) -> Result<()> {
         let fixed = self.shared.driver().function_attribute(code.function, FunctionAttribute::SharedBytes);
         let fixed = self.shared.settle(fixed, "loading a kernel")?;
         let (dynamic, most) = (code.shared_bytes, self.caps.workgroup_bytes_max);
-        if u64::from(fixed) + u64::from(dynamic) <= u64::from(most) {
+        if u64::from(fixed) + u64::from(dynamic) > u64::from(most) {
+            let why = format!(
+                "its code has {fixed} bytes of workgroup memory and its launches ask for {dynamic} more, and this device has {most}; use less"
+            );
+            return Err(refused(reflection, KernelProblem::Unsupported(why)));
+        }
+        if dynamic == 0 {
             return Ok(());
         }
-        let why = format!(
-            "its code has {fixed} bytes of workgroup memory and its launches ask for {dynamic} more, and this device has {most}; use less"
-        );
-        Err(refused(reflection, KernelProblem::Unsupported(why)))
+        let driver = self.shared.driver();
+        let allowed = driver.function_attribute(code.function, FunctionAttribute::DynamicBytesMax);
+        if self.shared.settle(allowed, "loading a kernel")? < dynamic {
+            let answer = driver.function_allow_shared(code.function, dynamic);
+            let answer = self.shared.settle(answer, "allowing a kernel its workgroup memory");
+            answer.map_err(|error| self.backend(reflection, error))?;
+        }
+        Ok(())
     }
 
-    /// A refusal of the driver as one of the kernel; the device's loss stays itself.
+    /// A refusal of the driver as one of the kernel, with what the driver's compiler said. The device's loss and a lack of memory
+    /// stay themselves.
     fn backend(&self, reflection: &Reflection, error: ServerError) -> ServerError {
         match error {
-            ServerError::Driver(error) => refused(reflection, KernelProblem::Backend(error.to_string())),
+            ServerError::Driver(error) if error.kind == DriverErrorKind::Refused => {
+                let text = match &error.log {
+                    Some(log) => format!("{} by {}:\n{log}", error.name, error.call),
+                    None => error.to_string(),
+                };
+                refused(reflection, KernelProblem::Backend(text))
+            }
             other => other,
         }
     }

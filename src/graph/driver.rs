@@ -228,9 +228,9 @@ pub trait Driver: Send + Sync + 'static {
 
     /// Load compiled code.
     ///
-    /// CUDA `cuModuleLoadData` (cubin, fatbin, or PTX ended by a zero byte); HIP `hipModuleLoadData` (code object). CUDA may put
-    /// off the real load to a kernel's first use (lazy loading), which must not fall into a capture: callers ask
-    /// [`Driver::function_attribute`] first.
+    /// CUDA `cuModuleLoadDataEx` (cubin, fatbin, or PTX ended by a zero byte), with a buffer for what its compiler says of PTX, which
+    /// becomes [`DriverError::log`]; HIP `hipModuleLoadData` (code object). CUDA may put off the real load to a kernel's first use
+    /// (lazy loading), which must not fall into a capture: callers ask [`Driver::function_attribute`] first.
     ///
     /// # Safety
     ///
@@ -255,6 +255,13 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// CUDA `cuFuncGetAttribute`; HIP `hipFuncGetAttribute`. Makes a lazily loaded kernel load.
     fn function_attribute(&self, function: Self::Function, attribute: FunctionAttribute) -> DriverResult<u32>;
+
+    /// Let launches of a kernel ask for up to `bytes` of dynamic workgroup memory, where [`FunctionAttribute::DynamicBytesMax`] is
+    /// less.
+    ///
+    /// CUDA `cuFuncSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)`; HIP `hipFuncSetAttribute` of attribute 8. Refused
+    /// beyond what the device has beside the kernel's static memory.
+    fn function_allow_shared(&self, function: Self::Function, bytes: u32) -> DriverResult;
 
     /// Run a kernel, in stream order.
     ///
@@ -427,6 +434,17 @@ pub trait Driver: Send + Sync + 'static {
     ///
     /// As for [`Driver::graph_add_fill`].
     unsafe fn exec_set_fill(&self, exec: &mut Self::Exec, node: Self::Node, fill: &NodeFill) -> DriverResult;
+
+    /// Give every node of an executable the parameters of the same node of another graph, for launches made after it. That
+    /// graph has the same kinds of nodes and the same edges, made in the same order. Nodes of the graph that `exec` was made from
+    /// stay those by which it is updated. Where it is refused, some nodes may have changed.
+    ///
+    /// CUDA `cuGraphExecUpdate_v2`; HIP `hipGraphExecUpdate`, which may never give old parameters' memory back, as updates of nodes.
+    ///
+    /// # Safety
+    ///
+    /// As for adding the nodes of `graph`, until `exec` is destroyed.
+    unsafe fn exec_update(&self, exec: &mut Self::Exec, graph: &Self::Graph) -> DriverResult;
 
     /// Destroy an executable.
     ///

@@ -3,8 +3,8 @@
 
 use std::any::Any;
 
-use super::driver::{DeviceMemory, DevicePtr, Driver};
-use super::lanes::Role;
+use super::driver::{CaptureState, DeviceMemory, DevicePtr, Driver};
+use super::lanes::{Role, captures};
 use super::pages::Foreign;
 use super::server::HardwareServer;
 use crate::error::{GraphOp, GraphRule, GraphState, Result, ServerError};
@@ -77,6 +77,7 @@ impl<D: Driver> HardwareServer<D> {
         let address = self.pages.locate(range, self.info.id.0)?;
         let slot = self.book.slots().index_of(stream);
         let lane = self.lanes.of(Role::Main(slot))?;
+        self.lanes.check_runs(lane)?;
         self.scratch.clear();
         self.order.before(id, access, &mut self.scratch);
         self.lanes.follow(lane, &self.scratch)?;
@@ -94,15 +95,20 @@ impl<D: Driver> HardwareServer<D> {
     ///
     /// # Errors
     ///
-    /// `Unsupported` when all exclusive streams are in use; the device's loss.
+    /// `Unsupported` when all exclusive streams are in use, and for a stream that records a capture of the application; the
+    /// device's loss.
     ///
     /// # Safety
     ///
-    /// The stream is of this driver's context, never synchronises with the null stream, captures nothing, and lives until the
+    /// The stream is of this driver's context, never synchronises with the null stream, and lives until the
     /// server has given back the device. It is adopted once at a time.
     #[expect(unsafe_code, reason = "a stream is taken from outside")]
     pub unsafe fn adopt_stream(&mut self, stream: D::Stream) -> Result<StreamId> {
         let _bound = self.enter()?;
+        let state = self.shared.driver().capture_state(&stream);
+        if self.shared.settle(state, "asking about a stream of the application")? != CaptureState::None {
+            return Err(captures());
+        }
         let Some(id) = self.lease_stream() else {
             let why = "all exclusive streams are in use; return one, or raise Config::max_exclusive_streams";
             return Err(ServerError::unsupported("adopting a stream", why));

@@ -75,6 +75,7 @@ impl<D: Driver> HardwareServer<D> {
     /// The lane of a role. A side lane comes after what its slot had before the window.
     pub(super) fn lane(&mut self, role: Role) -> Result<LaneId> {
         let lane = self.lanes.of(role)?;
+        self.lanes.check_runs(lane)?;
         if let Role::Side(slot) = role
             && let Some(before) = self.windows.get(&slot).and_then(|window| window.before)
         {

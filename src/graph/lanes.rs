@@ -5,10 +5,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::driver::{Driver, EventTiming};
+use super::driver::{CaptureState, Driver, EventTiming};
 use super::order::{LaneId, Point, Points};
 use super::shared::{EventCell, Shared};
-use crate::error::Result;
+use crate::error::{GraphOp, GraphRule, GraphState, Result, ServerError};
 use crate::stream::SlotIndex;
 use crate::sync::Arc;
 
@@ -44,6 +44,12 @@ impl<D: Driver> Lane<D> {
     fn new(stream: D::Stream) -> Self {
         Self { stream, issued: 0, passed: 0, marks: VecDeque::new(), follows: HashMap::new(), capturing: false }
     }
+}
+
+/// An application records a stream that it lent.
+pub(super) fn captures() -> ServerError {
+    let why = "the application records it, and this would break that or become a part of it; end that capture first";
+    ServerError::unsupported("using a stream of the application", why)
 }
 
 /// All lanes of a device. A lane lives as long as the device.
@@ -98,6 +104,31 @@ impl<D: Driver> Lanes<D> {
         &self.lanes[lane.0].stream
     }
 
+    /// Refuse a call that would break a capture of the lane's stream, or become a part of it: one of ours, which is known, or an
+    /// application's on a stream that it lent, of which the driver is asked.
+    ///
+    /// # Errors
+    ///
+    /// `GraphState` for one of ours, `Unsupported` for an application's; the device's loss.
+    pub(super) fn check_runs(&self, lane: LaneId) -> Result<()> {
+        if self.lanes[lane.0].capturing {
+            return Err(GraphState::new(GraphOp::Other, GraphRule::RefusedInWindow).into());
+        }
+        self.check_lent(lane)
+    }
+
+    /// As [`Lanes::check_runs`], for what belongs to our own capture.
+    pub(super) fn check_lent(&self, lane: LaneId) -> Result<()> {
+        if !self.adopted.contains(&lane) || self.lanes[lane.0].capturing {
+            return Ok(());
+        }
+        let state = self.shared.driver().capture_state(self.stream(lane));
+        match self.shared.settle(state, "asking about a stream of the application")? {
+            CaptureState::None => Ok(()),
+            CaptureState::Active | CaptureState::Invalidated => Err(captures()),
+        }
+    }
+
     pub(super) fn set_capturing(&mut self, lane: LaneId, capturing: bool) {
         self.lanes[lane.0].capturing = capturing;
     }
@@ -138,6 +169,7 @@ impl<D: Driver> Lanes<D> {
                 continue;
             }
             let (count, event) = self.mark(point)?;
+            self.check_runs(lane)?;
             let driver = self.shared.driver();
             let waited = driver.stream_wait_event(&self.lanes[lane.0].stream, event.event());
             self.shared.settle(waited, "ordering work across streams")?;
@@ -154,6 +186,8 @@ impl<D: Driver> Lanes<D> {
             return Ok((*count, event.clone()));
         }
         debug_assert!(!lane.capturing, "all work before a window has a mark, and none comes in it");
+        self.check_runs(point.lane)?;
+        let lane = &mut self.lanes[point.lane.0];
         let event = self.shared.event(EventTiming::Off)?;
         let recorded = self.shared.driver().event_record(event.event(), &lane.stream);
         self.shared.settle(recorded, "marking a stream")?;

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 
-use super::driver::{DeviceMemory, Driver, PinnedMemory};
+use super::driver::{DeviceMemory, Driver, DriverCaps, PinnedMemory};
 use super::lanes::Lanes;
 use super::order::Points;
 use super::shared::{Orphan, Shared};
@@ -34,10 +34,21 @@ struct Entry<D: Driver> {
     doomed: Vec<Doomed<D>>,
 }
 
+impl<D: Driver> Doomed<D> {
+    /// Whether giving it back waits for the whole device.
+    fn waits(&self, caps: &DriverCaps) -> bool {
+        match self {
+            Self::Memory(_) => caps.free_waits_for_device,
+            Self::Pinned(_) | Self::Orphan(_) => caps.unload_waits_for_device,
+            Self::Exec(_) | Self::Graph(_) | Self::Holds(_) => false,
+        }
+    }
+}
+
 impl<D: Driver> Entry<D> {
-    /// Whether device memory is among it.
-    fn frees(&self) -> bool {
-        self.doomed.iter().any(|doomed| matches!(doomed, Doomed::Memory(_)))
+    /// Whether something of it waits for the whole device.
+    fn waits(&self, caps: &DriverCaps) -> bool {
+        self.doomed.iter().any(|doomed| doomed.waits(caps))
     }
 }
 
@@ -115,13 +126,14 @@ impl<D: Driver> Reclaim<D> {
             return Ok(());
         }
         self.shared.monitor().check()?;
-        // Where a free waits for the whole device, it would do so under the device's lock: it comes when there is nothing to
-        // wait for.
-        let held = self.shared.driver().caps().free_waits_for_device && self.entries.iter().any(Entry::frees);
-        let held = held && !lanes.is_idle()?;
+        // What waits for the whole device would do so under the device's lock, and for ever behind a kernel that never ends: it
+        // comes when there is nothing to wait for.
+        let shared = self.shared.clone();
+        let caps = shared.driver().caps();
+        let held = self.entries.iter().any(|entry| entry.waits(caps)) && !lanes.is_idle()?;
         let mut asked = Vec::new();
         for _ in 0..self.entries.len() {
-            let Some(entry) = self.entries.pop_front() else { break };
+            let Some(mut entry) = self.entries.pop_front() else { break };
             let passed = lanes.are_passed_but_for(&entry.needs, &mut asked);
             let passed = match passed {
                 Ok(passed) => passed,
@@ -130,11 +142,16 @@ impl<D: Driver> Reclaim<D> {
                     return Err(error);
                 }
             };
-            let done = passed && !(held && entry.frees());
-            let waits = |after| self.entries.iter().any(|other| other.number == after);
-            if done && !entry.after.is_some_and(waits) {
-                self.destroy(entry.doomed);
-            } else {
+            let first = |after| self.entries.iter().any(|other| other.number == after);
+            if !passed || entry.after.is_some_and(first) {
+                self.entries.push_back(entry);
+                continue;
+            }
+            // The others of the entry do not need what is kept longer.
+            let (later, now) = entry.doomed.into_iter().partition(|doomed| held && doomed.waits(caps));
+            self.destroy(now);
+            entry.doomed = later;
+            if !entry.doomed.is_empty() {
                 self.entries.push_back(entry);
             }
         }

@@ -1,7 +1,7 @@
 //! Replays and updates: ordered after everything their buffers' users do, and serialised with each other by the driver.
 
 use super::driver::Driver;
-use super::executable::HardwareGraph;
+use super::executable::{HardwareGraph, Source};
 use super::fence::EventFence;
 use super::issue::{Failed, Timings, With};
 use super::lanes::Role;
@@ -153,6 +153,7 @@ impl<D: Driver> HardwareServer<D> {
             return;
         };
         let uploaded = self.lanes.of(Role::Main(slot)).and_then(|lane| {
+            self.lanes.check_runs(lane)?;
             graph.launched = self.lanes.issue(lane).into();
             let answer = self.shared.driver().exec_upload(&executable.exec, self.lanes.stream(lane));
             self.shared.settle(answer, "bringing a graph to the device")
@@ -178,7 +179,8 @@ impl<D: Driver> HardwareServer<D> {
         Ok(())
     }
 
-    /// Bring the executable to the parameters as they are now: node by node, or made anew.
+    /// Bring the executable to the parameters as they are now: node by node, else whole, else made anew. Each step that is refused
+    /// leaves it to the next, so that it is all old or all new in the end.
     fn install(&mut self, graph: &mut HardwareGraph<D>, applied: &Applied) -> Result<()> {
         let touched = &applied.touched;
         let mut nodes: Vec<u32> =
@@ -200,18 +202,61 @@ impl<D: Driver> HardwareServer<D> {
             match executable.set(&self.shared, &actions) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is_device_lost() => return Err(error),
-                // Some nodes may have changed: only a new executable is sure to be all old or all new.
-                Err(error) => tracing::debug!(%error, "a node could not be changed; the graph is made anew"),
+                // Some nodes may have changed: only all of them together are sure to be all old or all new.
+                Err(error) => tracing::debug!(%error, "a node could not be changed; the whole graph is"),
+            }
+            // Where updates never give memory back, a whole graph of them is worse than a new executable.
+            if updates_max.is_none() {
+                return self.update_whole(graph, applied);
             }
         }
-        self.make_anew(graph, applied.replaced())
+        self.make_anew(graph, applied.replaced())?;
+        self.counters.updates_anew += 1;
+        Ok(())
     }
 
-    /// A new executable in the place of the old one, whose launches in flight keep it and the buffers `replaced` in it.
+    /// Bring all nodes of the executable to the parameters as they are now, or make a new one of the graph that was to do it.
+    #[expect(unsafe_code, reason = "the graph's claims keep what its nodes reach")]
+    fn update_whole(&mut self, graph: &mut HardwareGraph<D>, applied: &Applied) -> Result<()> {
+        let source = match self.built(graph) {
+            Ok(source) => source,
+            failed => return self.replace(graph, failed, applied.replaced()),
+        };
+        if let Some(executable) = &mut graph.executable {
+            // SAFETY: the graph holds its buffers and host bytes until every launch is done, and each replay is ordered.
+            let answer = unsafe { self.shared.driver().exec_update(&mut executable.exec, &source.graph) };
+            match self.shared.settle(answer, "updating a whole graph") {
+                Ok(()) => {
+                    source.discard(&mut self.lanes, &mut self.reclaim);
+                    self.counters.updates_whole += 1;
+                    return Ok(());
+                }
+                Err(error) if error.is_device_lost() => {
+                    source.discard(&mut self.lanes, &mut self.reclaim);
+                    return Err(error);
+                }
+                Err(error) => tracing::debug!(%error, "a graph could not be updated; its executable is made anew"),
+            }
+        }
+        self.replace(graph, Ok(source), applied.replaced())?;
+        self.counters.updates_anew += 1;
+        Ok(())
+    }
+
+    /// A new executable in the place of the old one.
     fn make_anew(&mut self, graph: &mut HardwareGraph<D>, replaced: Vec<BufferBinding>) -> Result<()> {
-        let made = self
-            .built(graph)
-            .and_then(|source| source.instantiate(&self.shared, &mut self.lanes, &mut self.reclaim, true));
+        let source = self.built(graph);
+        self.replace(graph, source, replaced)
+    }
+
+    /// An executable of `source` in the place of the old one, whose launches in flight keep it and the buffers `replaced` in it.
+    fn replace(
+        &mut self,
+        graph: &mut HardwareGraph<D>,
+        source: Result<Source<D>>,
+        replaced: Vec<BufferBinding>,
+    ) -> Result<()> {
+        let made = source.and_then(|source| source.instantiate(&self.shared, &mut self.lanes, &mut self.reclaim, true));
         // The old one may hold some new values. It never runs again: where there is no new one, the next replay makes it, or
         // says why not.
         graph.retire(&mut self.lanes, &mut self.reclaim, replaced);

@@ -88,6 +88,8 @@ impl<D: Driver> HardwareServer<D> {
     /// Open the driver's capture on the slot's stream.
     fn open_capture(&mut self, slot: SlotIndex) -> Result<()> {
         let lane = self.lanes.of(Role::Main(slot))?;
+        // One that the application opened must not be ended below.
+        self.lanes.check_lent(lane)?;
         let (driver, stream) = (self.shared.driver(), self.lanes.stream(lane));
         let opened = self.shared.settle(driver.capture_begin(stream), "opening a capture");
         if opened.is_err() && driver.capture_state(stream).is_ok_and(|state| state != CaptureState::None) {

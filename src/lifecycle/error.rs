@@ -201,7 +201,7 @@ mod tests {
 
     fn driver(call: &'static str) -> ServerError {
         let (kind, class) = (DriverErrorKind::Refused, FaultClass::CallLocal);
-        DriverError { call, code: 801, name: "not supported".to_owned(), kind, class }.into()
+        DriverError { call, code: 801, name: "not supported".to_owned(), kind, class, log: None }.into()
     }
 
     /// B-1, B-2.

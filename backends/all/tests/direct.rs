@@ -23,14 +23,36 @@ fn config() -> GpuBackendConfig {
 }
 
 fn build(config: GpuBackendConfig) -> QueryResult<GpuBackendCore> {
-    let factory = graphreel_backends::factory(BackendChoice::Kind(BackendKind::Sim)).unwrap();
+    build_of(BackendKind::Sim, config)
+}
+
+fn build_of(kind: BackendKind, config: GpuBackendConfig) -> QueryResult<GpuBackendCore> {
+    let factory = graphreel_backends::factory(BackendChoice::Kind(kind)).unwrap();
     GpuBackendCore::new(config.validate().unwrap(), &*factory)
 }
 
-/// The kinds of devices that can be opened here, as they are selected.
+/// The kinds of devices that can be opened here, as they are selected: all that `GRAPHREEL_REQUIRE` names are among them.
 fn openable() -> Vec<Select> {
     let found = list().into_iter().filter(|report| report.absent.is_none());
-    found.map(|report| Select::Backend(report.name.to_owned())).collect()
+    let found: Vec<Select> = found.map(|report| Select::Backend(report.name.to_owned())).collect();
+    let required = std::env::var("GRAPHREEL_REQUIRE").unwrap_or_default();
+    let known = ["cuda", "hip", "sim", "wgpu"];
+    for name in required.split(',').map(str::trim).filter(|name| known.contains(name)) {
+        assert!(
+            found.contains(&Select::Backend(name.to_owned())),
+            "GRAPHREEL_REQUIRE names {name}, which has no device"
+        );
+    }
+    found
+}
+
+/// The kinds of backends that can be built here.
+fn buildable() -> Vec<BackendKind> {
+    let found = |kind: &BackendKind| {
+        let factory = graphreel_backends::factory(BackendChoice::Kind(*kind));
+        factory.is_ok_and(|factory| factory.inventory().facts(0).is_ok())
+    };
+    [BackendKind::Cuda, BackendKind::Hip, BackendKind::Wgpu, BackendKind::Sim].into_iter().filter(found).collect()
 }
 
 fn usable(device: &Device) {
@@ -42,24 +64,25 @@ fn close(core: &GpuBackendCore) {
     core.close_and_wait(Duration::from_secs(20)).unwrap();
 }
 
-/// B-56, B-60: a backend is not built while a device is open directly, on whatever vendor.
+/// B-56, B-60: a backend is not built while a device is open directly, whatever the two vendors.
 #[test]
 fn a_device_in_direct_use_refuses_a_backend() {
     let _one = one_claiming_test();
-    for select in openable() {
-        let device = open(&select).unwrap();
+    let kinds = buildable();
+    for (select, kind) in openable().iter().flat_map(|select| kinds.iter().map(move |kind| (select, *kind))) {
+        let device = open(select).unwrap();
         let second = device.clone();
-        let error = build(config()).unwrap_err();
+        let error = build_of(kind, config()).unwrap_err();
         assert_eq!((error.code(), error.reason()), (QueryErrorCode::ServiceOverloaded, Some("device_in_direct_use")));
         let holder = error.fact_value("holder").unwrap().to_owned();
         let info = device.info();
         assert!(holder.contains(&info.backend) && holder.contains(&info.name), "{holder}");
         assert!(error.message().contains(&holder) && error.message().contains("unleased()"), "{error}");
         drop(device);
-        assert!(build(config()).is_err(), "{select:?}: a handle is left");
+        assert!(build_of(kind, config()).is_err(), "{select:?}, {kind}: a handle is left");
         usable(&second);
         drop(second);
-        close(&build(config()).unwrap());
+        close(&build_of(kind, config()).unwrap());
     }
 }
 
@@ -80,21 +103,24 @@ fn a_device_that_is_retired_is_in_use_no_more() {
 #[test]
 fn a_backend_refuses_direct_use() {
     let _one = one_claiming_test();
-    let kinds = openable();
-    let core = build(config()).unwrap();
-    for select in &kinds {
-        let error = open(select).unwrap_err();
-        assert!(matches!(&error, ServerError::DevicesOwned { ordinals, .. } if ordinals[..] == [0]), "{error}");
-        assert!(error.to_string().contains("OpenOptions::unleased()"), "{error}");
-    }
-    let reports = list();
-    let problems = reports.iter().flat_map(|report| &report.devices).map(|device| device.problem.as_deref());
-    for problem in problems {
-        assert!(problem.is_some_and(|why| why.contains("a backend of this process owns the devices")), "{problem:?}");
-    }
-    close(&core);
-    for select in &kinds {
-        usable(&open(select).unwrap());
+    let selects = openable();
+    for kind in buildable() {
+        let core = build_of(kind, config()).unwrap();
+        for select in &selects {
+            let error = open(select).unwrap_err();
+            assert!(matches!(&error, ServerError::DevicesOwned { ordinals, .. } if ordinals[..] == [0]), "{error}");
+            assert!(error.to_string().contains("OpenOptions::unleased()"), "{error}");
+        }
+        let reports = list();
+        let problems = reports.iter().flat_map(|report| &report.devices).map(|device| device.problem.as_deref());
+        for problem in problems {
+            let owned = problem.is_some_and(|why| why.contains("a backend of this process owns the devices"));
+            assert!(owned, "{kind}: {problem:?}");
+        }
+        close(&core);
+        for select in &selects {
+            usable(&open(select).unwrap());
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use cudarc::driver::sys::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdevice, CUdevice_attribute,
-    CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUmodule, CUstream,
-    CUuuid,
+    CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph, CUgraphExec, CUgraphNode, CUmemoryPool, CUmodule,
+    CUstream, CUuuid,
 };
 use graphreel::graph::DriverResult;
 
@@ -83,6 +83,7 @@ calls! {
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuStreamCreate(stream: *mut CUstream, flags: c_uint);
     cuStreamDestroy_v2(stream: CUstream);
+    cuStreamQuery(stream: CUstream);
     cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
     cuEventCreate(event: *mut CUevent, flags: c_uint);
@@ -92,16 +93,29 @@ calls! {
     cuEventElapsedTime(milliseconds: *mut f32, from: CUevent, to: CUevent);
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree_v2(address: CUdeviceptr);
+    cuMemPoolCreate(pool: *mut CUmemoryPool, props: *const c_void);
+    cuMemPoolDestroy(pool: CUmemoryPool);
+    cuMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void);
+    cuMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void);
+    cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, stream: CUstream);
+    cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
     cuMemFreeHost(address: *mut c_void);
     cuMemcpyHtoDAsync_v2(dst: CUdeviceptr, src: *const c_void, bytes: usize, stream: CUstream);
     cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyDtoDAsync_v2(dst: CUdeviceptr, src: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemsetD32Async(dst: CUdeviceptr, word: c_uint, words: usize, stream: CUstream);
-    cuModuleLoadData(module: *mut CUmodule, image: *const c_void);
+    cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        count: c_uint,
+        options: *const c_uint,
+        values: *const *mut c_void
+    );
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuModuleUnload(module: CUmodule);
     cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
     cuLaunchKernel(
         function: CUfunction,
         groups_x: c_uint,
@@ -170,5 +184,6 @@ calls! {
         fill: *const CUDA_MEMSET_NODE_PARAMS,
         context: CUcontext
     );
+    cuGraphExecUpdate_v2(exec: CUgraphExec, graph: CUgraph, info: *mut c_void);
     cuGraphExecDestroy(exec: CUgraphExec);
 }

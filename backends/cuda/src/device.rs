@@ -193,6 +193,11 @@ impl<'a> Asked<'a> {
         asked.unwrap_or_else(|| facts.name.contains(" MIG "))
     }
 
+    /// Whether it has stream-ordered pools.
+    pub(crate) fn has_pools(self) -> DriverResult<bool> {
+        Ok(self.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0)
+    }
+
     pub(crate) fn caps(self) -> DriverResult<DriverCaps> {
         use CUdevice_attribute as Ask;
         let groups_max = self.attributes([
@@ -213,14 +218,16 @@ impl<'a> Asked<'a> {
             // Not documented of `cuMemFree`, and seen of it: it returns once the device is idle. Under an endless kernel it
             // would keep the device's lock.
             free_waits_for_device: true,
+            // Nor of these, and taken of them for the same reason.
+            unload_waits_for_device: true,
             updates_per_exec_max: None,
             // There is no bound of its own: what the two others allow.
             launch_items_max: u64::from(groups_max[0]) * u64::from(threads_max[0]),
             groups_max,
             threads_max,
             group_threads_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            // What a kernel has without asking for more.
-            shared_bytes_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            // Beyond 48 KiB a kernel is allowed it when it is loaded.
+            shared_bytes_max: self.attribute(Ask::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             event_resolution_ns: 500,
         })
     }

@@ -2,18 +2,21 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::num::NonZeroU64;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CUdevice, CUevent_flags, CUfunction_attribute, CUstream_flags};
+use cudarc::driver::sys::{
+    CU_MEMHOSTALLOC_PORTABLE, CUdevice, CUevent_flags, CUfunction_attribute, CUjit_option, CUstream_flags,
+};
 use graphreel::error::DriverError;
 use graphreel::graph::driver::{
     CaptureMode, CaptureState, DeviceBytes, DeviceMemory, DevicePtr, DriverCaps, DriverFacts, EventTiming,
     FunctionAttribute, HostPtr, KernelParams, LaunchShape, NodeCopy, NodeFill, PinnedMemory,
 };
 use graphreel::graph::{Driver, DriverResult};
+use graphreel::{Result, ServerError};
 
 use crate::calls::Calls;
 use crate::device::Asked;
@@ -23,6 +26,10 @@ use crate::handle::{
 };
 use crate::library::Library;
 use crate::node;
+use crate::pages::{PagePool, Pages};
+
+/// Bytes of the log of code that does not assemble: its first messages say what is wrong.
+const LOG_BYTES_MAX: usize = 16 << 10;
 
 /// NVIDIA's driver on one device.
 #[derive(Debug)]
@@ -36,6 +43,8 @@ pub struct CudaDriver {
     release: (u32, u32),
     caps: DriverCaps,
     facts: DriverFacts,
+    /// Where pages come from, if not from plain memory.
+    pool: Option<PagePool>,
 }
 
 impl CudaDriver {
@@ -44,15 +53,20 @@ impl CudaDriver {
         self.release
     }
 
+    /// Where device memory comes from.
+    pub fn pages(&self) -> Pages {
+        if self.pool.is_some() { Pages::StreamOrdered } else { Pages::Plain }
+    }
+
     /// The device of that index, with its primary context retained.
-    pub(crate) fn open(library: &'static Library, index: usize) -> DriverResult<Self> {
+    pub(crate) fn open(library: &'static Library, index: usize, pages: Pages) -> Result<Self> {
         let asked = Asked::new(library, index)?;
         let (caps, facts) = (asked.caps()?, asked.facts()?);
         let mut context = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { library.calls.cuDevicePrimaryCtxRetain(&raw mut context, asked.device) }?;
         let context = CudaContext(context);
-        Ok(Self {
+        let driver = Self {
             calls: &library.calls,
             device: asked.device,
             context,
@@ -60,7 +74,36 @@ impl CudaDriver {
             release: library.release(),
             caps,
             facts,
-        })
+            pool: None,
+        };
+        driver.with_pages(asked, pages)
+    }
+
+    /// With pages from where it is asked; closed where there are none.
+    fn with_pages(mut self, asked: Asked<'_>, pages: Pages) -> Result<Self> {
+        if pages == Pages::Plain {
+            return Ok(self);
+        }
+        let made = asked.has_pools().and_then(|has| {
+            has.then(|| with_bound(self.calls, self.context, || PagePool::new(self.calls, self.device))).transpose()
+        });
+        match made {
+            Ok(Some(pool)) => {
+                self.pool = Some(pool);
+                // A free of a pool is work of its stream, which has no other.
+                self.caps.free_waits_for_device = false;
+                Ok(self)
+            }
+            refused => {
+                let name = self.facts.name.clone();
+                drop(self.close());
+                refused?;
+                Err(ServerError::unsupported(
+                    format!("stream-ordered pages on {name}"),
+                    "the driver has no memory pools for it; open it with plain pages",
+                ))
+            }
+        }
     }
 
     /// The device of an application's context.
@@ -68,10 +111,10 @@ impl CudaDriver {
     /// # Safety
     ///
     /// The context is alive as long as the driver is.
-    pub(crate) unsafe fn adopt(library: &'static Library, context: CudaContext) -> DriverResult<Self> {
+    pub(crate) unsafe fn adopt(library: &'static Library, context: CudaContext, pages: Pages) -> Result<Self> {
         let asked = with_bound(&library.calls, context, || Asked::bound(library))?;
         let (caps, facts) = (asked.caps()?, asked.facts()?);
-        Ok(Self {
+        let driver = Self {
             calls: &library.calls,
             device: asked.device,
             context,
@@ -79,7 +122,9 @@ impl CudaDriver {
             release: library.release(),
             caps,
             facts,
-        })
+            pool: None,
+        };
+        driver.with_pages(asked, pages)
     }
 
     /// The context of a stream that is not ours.
@@ -115,8 +160,21 @@ fn current(calls: &Calls) -> DriverResult<Option<CudaContext>> {
 }
 
 /// An object of which the driver said that it made it.
-fn made<T>(call: &'static str, object: Option<T>) -> Result<T, DriverError> {
+fn made<T>(call: &'static str, object: Option<T>) -> DriverResult<T> {
     object.ok_or_else(|| fault::nothing(call))
+}
+
+/// `CUgraphExecUpdateResultInfo`: why an update of a whole graph is refused, as a number, and two nodes.
+#[repr(C)]
+struct UpdateInfo {
+    result: c_uint,
+    nodes: [*mut c_void; 2],
+}
+
+impl Default for UpdateInfo {
+    fn default() -> Self {
+        Self { result: 0, nodes: [ptr::null_mut(); 2] }
+    }
 }
 
 /// The driver's number of a capture mode.
@@ -159,7 +217,15 @@ impl Driver for CudaDriver {
         unsafe { self.calls.cuCtxSetCurrent(context.map_or(ptr::null_mut(), |context| context.0)) }
     }
 
-    fn close(self) -> DriverResult {
+    fn close(mut self) -> DriverResult {
+        if let Some(pool) = self.pool.take() {
+            // It goes with its context where that cannot be bound any more.
+            let gone = with_bound(self.calls, self.context, || {
+                pool.destroy(self.calls);
+                Ok(())
+            });
+            drop(gone);
+        }
         if !self.retained {
             return Ok(());
         }
@@ -171,7 +237,8 @@ impl Driver for CudaDriver {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the call writes two numbers.
         unsafe { self.calls.cuMemGetInfo_v2(&raw mut free, &raw mut total) }?;
-        Ok(DeviceBytes { free: free as u64, total: total as u64 })
+        let held = self.pool.as_ref().map_or(Ok(0), |pool| pool.held(self.calls))?;
+        Ok(DeviceBytes { free: free as u64 + held, total: total as u64 })
     }
 
     fn stream_create(&self) -> DriverResult<CudaStream> {
@@ -234,13 +301,19 @@ impl Driver for CudaDriver {
 
     fn mem_alloc(&self, bytes: NonZeroU64) -> DriverResult<DeviceMemory> {
         let mut address = 0;
-        // SAFETY: the call writes one address.
-        unsafe { self.calls.cuMemAlloc_v2(&raw mut address, bytes.get() as usize) }?;
+        match &self.pool {
+            Some(pool) => address = pool.alloc(self.calls, bytes)?,
+            // SAFETY: the call writes one address.
+            None => unsafe { self.calls.cuMemAlloc_v2(&raw mut address, bytes.get() as usize) }?,
+        }
         let address = DevicePtr(made("cuMemAlloc_v2", NonZeroU64::new(address))?);
         Ok(DeviceMemory { address, bytes })
     }
 
     unsafe fn mem_free(&self, memory: DeviceMemory) -> DriverResult {
+        if let Some(pool) = &self.pool {
+            return pool.free(self.calls, memory.address.0.get());
+        }
         // SAFETY: the memory is given up; the caller says that nothing uses it.
         unsafe { self.calls.cuMemFree_v2(memory.address.0.get()) }
     }
@@ -281,10 +354,17 @@ impl Driver for CudaDriver {
     }
 
     unsafe fn module_load(&self, image: &[u8]) -> DriverResult<CudaModule> {
-        let mut module = ptr::null_mut();
-        // SAFETY: the caller says that the image is complete; the call writes one handle.
-        unsafe { self.calls.cuModuleLoadData(&raw mut module, image.as_ptr().cast()) }?;
-        Ok(CudaModule(module))
+        let (mut module, mut log) = (ptr::null_mut(), vec![0u8; LOG_BYTES_MAX]);
+        let options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let options = options.map(|option| option as c_uint);
+        // The size is a number in the place of a pointer.
+        let values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES_MAX)];
+        let (image, count) = (image.as_ptr().cast(), options.len() as c_uint);
+        // SAFETY: the caller says that the image is complete; the call writes one handle, and at most as many bytes of the log as
+        // its size says.
+        let loaded =
+            unsafe { self.calls.cuModuleLoadDataEx(&raw mut module, image, count, options.as_ptr(), values.as_ptr()) };
+        loaded.map(|()| CudaModule(module)).map_err(|error| DriverError { log: fault::log(&log), ..error })
     }
 
     fn module_function(&self, module: &CudaModule, name: &CStr) -> DriverResult<CudaFunction> {
@@ -303,6 +383,7 @@ impl Driver for CudaDriver {
         let attribute = match attribute {
             FunctionAttribute::ThreadsMax => CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
             FunctionAttribute::SharedBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            FunctionAttribute::DynamicBytesMax => CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             FunctionAttribute::LocalBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
             FunctionAttribute::Registers => CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
         };
@@ -310,6 +391,12 @@ impl Driver for CudaDriver {
         // SAFETY: the function's module is live; the call writes one number.
         unsafe { self.calls.cuFuncGetAttribute(&raw mut value, attribute, function.0) }?;
         Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    fn function_allow_shared(&self, function: CudaFunction, bytes: u32) -> DriverResult {
+        let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function's module is live.
+        unsafe { self.calls.cuFuncSetAttribute(function.0, attribute, c_int::try_from(bytes).unwrap_or(c_int::MAX)) }
     }
 
     unsafe fn launch(
@@ -486,6 +573,13 @@ impl Driver for CudaDriver {
         let fill = node::fill(fill);
         // SAFETY: the handles are live; the caller answers for the range.
         unsafe { self.calls.cuGraphExecMemsetNodeSetParams(exec.0, node.0, &raw const fill, self.context.0) }
+    }
+
+    unsafe fn exec_update(&self, exec: &mut CudaExec, graph: &CudaGraph) -> DriverResult {
+        let mut info = UpdateInfo::default();
+        // SAFETY: both handles are live; the call writes one structure; the caller answers for what the nodes reach.
+        let answer = unsafe { self.calls.cuGraphExecUpdate_v2(exec.0, graph.0, (&raw mut info).cast()) };
+        answer.map_err(|error| DriverError { name: format!("{}, result {}", error.name, info.result), ..error })
     }
 
     unsafe fn exec_destroy(&self, exec: CudaExec) -> DriverResult {

@@ -12,6 +12,7 @@ use graphreel_cpp::FloatMode;
 use crate::device::{CudaDevice, absence, devices};
 use crate::open::open;
 use crate::options::{CudaOptions, Select};
+use crate::pages::Pages;
 use crate::telemetry::Source;
 
 /// Opens CUDA devices, and claims none: the backend that is built over it has the claim.
@@ -19,6 +20,8 @@ use crate::telemetry::Source;
 pub struct CudaFactory {
     /// How floating-point arithmetic of WGSL kernels is compiled.
     pub floats: FloatMode,
+    /// Where pages of device memory come from.
+    pub pages: Pages,
 }
 
 impl ServerFactory for CudaFactory {
@@ -31,7 +34,7 @@ impl ServerFactory for CudaFactory {
     }
 
     fn open(&self, ordinal: usize, config: Config) -> Result<Box<dyn Server>> {
-        let options = CudaOptions { select: Select::Index(ordinal), floats: self.floats };
+        let options = CudaOptions { select: Select::Index(ordinal), floats: self.floats, pages: self.pages };
         Ok(Box::new(open(&options, config)?))
     }
 

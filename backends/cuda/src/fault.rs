@@ -162,6 +162,13 @@ pub(crate) fn nothing(call: &'static str) -> DriverError {
     DriverError { name: "success without an object".to_owned(), ..failure(call, UNKNOWN) }
 }
 
+/// What the driver's compiler wrote in `buffer`, up to its zero byte; `None` for nothing.
+pub(crate) fn log(buffer: &[u8]) -> Option<Box<str>> {
+    let len = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    let text = String::from_utf8_lossy(&buffer[..len]);
+    Some(text.trim_end()).filter(|text| !text.is_empty()).map(Into::into)
+}
+
 /// The failure of `call` by `code`.
 pub(crate) fn failure(call: &'static str, code: i64) -> DriverError {
     let found = CODES.binary_search_by_key(&code, |(known, ..)| *known).map(|index| CODES[index]);
@@ -169,7 +176,7 @@ pub(crate) fn failure(call: &'static str, code: i64) -> DriverError {
         Ok((_, name, meaning)) => (format!("CUDA_ERROR_{name}"), meaning),
         Err(_) => ("unknown to this version".to_owned(), STICKY),
     };
-    DriverError { call, code, name, kind, class }
+    DriverError { call, code, name, kind, class, log: None }
 }
 
 #[cfg(test)]
@@ -214,6 +221,13 @@ mod tests {
             assert_eq!(((error.kind, error.class), error.code), (STICKY, code));
             assert!(error.to_string().contains(&code.to_string()), "{error}");
         }
+    }
+
+    #[test]
+    fn a_log_ends_at_its_zero_byte() {
+        assert_eq!(log(b"ptxas, line 3; fatal\n\0rest").as_deref(), Some("ptxas, line 3; fatal"));
+        assert_eq!(log(b"cut").as_deref(), Some("cut"));
+        assert_eq!([log(&[]), log(&[0; 4]), log(b" \n\0")], [None, None, None]);
     }
 
     #[test]

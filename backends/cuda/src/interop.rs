@@ -35,7 +35,7 @@ pub unsafe fn adopt(context: *mut c_void, options: &CudaOptions, config: Config)
         return Err(refused("it is null; give the one that cuCtxGetCurrent answers"));
     }
     // SAFETY: the caller says that the context lives long enough.
-    let driver = unsafe { CudaDriver::adopt(library, CudaContext(context.cast())) }?;
+    let driver = unsafe { CudaDriver::adopt(library, CudaContext(context.cast()), options.pages) }?;
     assemble(driver, options, config)
 }
 
@@ -59,7 +59,7 @@ pub trait Interop {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for the null stream and for a stream of another context, and when all exclusive streams are in use; the
+    /// `Unsupported` for the null stream, for a stream of another context and for one that captures, and when all exclusive streams are in use; the
     /// device's loss.
     ///
     /// # Safety

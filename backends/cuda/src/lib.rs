@@ -5,7 +5,7 @@
 //! | Module | What it holds |
 //! | --- | --- |
 //! | `library`, `calls`, `fault` | loading the driver, its calls by name, what its codes mean |
-//! | `driver`, `handle`, `node` | the waist of the hardware-graph server |
+//! | `driver`, `handle`, `node`, `pages` | the waist of the hardware-graph server |
 //! | `device`, `options`, `open`, `factory`, `interop` | finding, opening and adopting devices |
 //! | `translator`, `nvrtc` | WGSL to code for the device |
 //! | `telemetry` | what NVML tells |
@@ -22,6 +22,7 @@ mod node;
 pub mod nvrtc;
 mod open;
 mod options;
+mod pages;
 mod telemetry;
 mod translator;
 
@@ -34,4 +35,5 @@ pub use handle::{
 pub use interop::{Interop, RawBuffer, adopt};
 pub use open::{CudaServer, driver, open, translator};
 pub use options::{CudaOptions, Select};
+pub use pages::Pages;
 pub use translator::{CudaTranslator, Toolchain};

@@ -1,5 +1,5 @@
-//! NVIDIA's run-time compiler, found and loaded when it is first needed. A machine with only a driver has none: kernels in WGSL are
-//! refused there with one message, and what needs no compiler goes on.
+//! NVIDIA's run-time compiler, found and loaded when it is first needed. A machine with only a driver has none: kernels in WGSL
+//! and CUDA C++ are refused there with one message; PTX and cubins, which need no compiler, go on.
 
 mod library;
 mod target;
@@ -44,8 +44,9 @@ pub struct Search {
 /// Why there is no NVRTC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "NVRTC is not there, and kernels in WGSL need it; install the CUDA toolkit, or the Python package nvidia-cuda-nvrtc \
-     (nvidia-cuda-nvrtc-cu12 for CUDA 12) and let GRAPHREEL_NVRTC name its library; tried {}", tried.join("; ")
+    "NVRTC is not there, and kernels in WGSL and CUDA C++ need it, while PTX and cubins do without; install the CUDA toolkit, or the \
+     Python package nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for CUDA 12) and let GRAPHREEL_NVRTC name its library; tried {}",
+    tried.join("; ")
 )]
 pub struct NvrtcAbsent {
     /// Each file, with what is wrong with it.
@@ -127,7 +128,7 @@ impl Nvrtc {
         for file in &search.files {
             match Self::open(file) {
                 Ok(found) => {
-                    tracing::info!("WGSL is compiled by {}", found.identity);
+                    tracing::info!("WGSL and CUDA C++ are compiled by {}", found.identity);
                     if let Some(driver) = search.driver.filter(|driver| found.is_newer_than(*driver)) {
                         let identity = &found.identity;
                         tracing::warn!(

@@ -22,7 +22,7 @@ pub type CudaServer = HardwareServer<CudaDriver>;
 pub fn driver(options: &CudaOptions) -> Result<CudaDriver> {
     let device = options.select.find()?;
     let library = library().map_err(|why| ServerError::unsupported("opening a CUDA device", why))?;
-    Ok(CudaDriver::open(library, device.index)?)
+    CudaDriver::open(library, device.index, options.pages)
 }
 
 /// Open the device that `options` select, over its primary context, which it shares with everything in the process that uses
@@ -48,7 +48,8 @@ pub(crate) fn assemble(driver: CudaDriver, options: &CudaOptions, config: Config
     };
     let server = HardwareServer::open(driver, &BACKEND, Arc::from(translator), config)?;
     let info = server.info();
-    tracing::info!(device = info.id.0, name = %info.name, driver = %info.driver, pci = info.pci, "device opened");
+    let pages = server.driver().pages();
+    tracing::info!(?pages, device = info.id.0, name = %info.name, driver = %info.driver, pci = info.pci, "device opened");
     Ok(server)
 }
 

@@ -4,6 +4,7 @@ use graphreel::{Result, ServerError};
 use graphreel_cpp::FloatMode;
 
 use crate::device::{CudaDevice, devices};
+use crate::pages::Pages;
 
 /// Which device to open, and how.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub struct CudaOptions {
     pub select: Select,
     /// How floating-point arithmetic of WGSL kernels is compiled.
     pub floats: FloatMode,
+    /// Where pages of device memory come from. Refused where the device has no such pages.
+    pub pages: Pages,
 }
 
 /// Which device. `CUDA_VISIBLE_DEVICES` has chosen and ordered before: it is the driver's own.

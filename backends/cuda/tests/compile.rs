@@ -45,6 +45,7 @@ fn caps() -> DriverCaps {
         relaxed_capture: true,
         capture_tail: true,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: None,
         launch_items_max: u64::MAX,
         groups_max: [65_535; 3],
@@ -253,7 +254,8 @@ fn without_nvrtc_each_kernel_is_refused_with_the_remedy() {
         let (kernel, problem) = refusal(translator.translate(&DOUBLE.into(), Variant::Direct));
         let KernelProblem::Unsupported(text) = problem else { panic!("{problem:?}") };
         assert_eq!(kernel.as_deref(), Some("double"));
-        for part in ["NVRTC is not there", "nvidia-cuda-nvrtc", VARIABLE, why] {
+        for part in ["NVRTC is not there", "CUDA C++", "PTX and cubins do without", "nvidia-cuda-nvrtc", VARIABLE, why]
+        {
             assert!(text.contains(part), "`{part}` in {text}");
         }
         let again = refusal(translator.translate(&DOUBLE.into(), Variant::Direct));

@@ -1,4 +1,4 @@
-//! The conformance suite on CUDA, on the captured and on the built tier. The driver is watched: faults are injected above it, and
+//! The conformance suite on CUDA, on the captured and on the built tier, and with pages from a stream-ordered pool. The driver is watched: faults are injected above it, and
 //! what it made is counted after each test.
 
 use std::cell::RefCell;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use graphreel::graph::HardwareServer;
 use graphreel::recording::Tier;
 use graphreel::{Config, Device};
-use graphreel_cuda::{BACKEND, CudaDriver, CudaOptions, absence, devices, driver, translator};
+use graphreel_cuda::{BACKEND, CudaDriver, CudaOptions, Pages, absence, devices, driver, translator};
 use graphreel_testkit::watched::{Live, Watch, Watched, WatchedFaults};
 use graphreel_testkit::{Expect, Faults, Fixture, Opened};
 
@@ -24,14 +24,14 @@ thread_local! {
 }
 
 /// A device whose captures use `tier`, unless the test wants other tiers.
-fn open(config: Config, tier: Tier) -> Opened {
+fn open(config: Config, tier: Tier, pages: Pages) -> Opened {
     if devices().is_err() {
         return Opened::Absent(absence());
     }
     let asked = config.allowed_tiers();
     let tiers = if config.tiers == Tier::ALL && asked.is_ok() { vec![tier] } else { config.tiers.clone() };
     let config = Config { tiers, ..config };
-    let options = CudaOptions::default();
+    let options = CudaOptions { pages, ..CudaOptions::default() };
     let driver = driver(&options).expect("a device that is there opens");
     let translator = translator(&driver, &options).expect("the device has a compiler");
     let driver = Watched::new(driver);
@@ -52,7 +52,7 @@ fn audit(test: &str) {
 }
 
 macro_rules! fixture {
-    ($name:ident, $module:ident, $tier:expr) => {
+    ($name:ident, $module:ident, $tier:expr, $pages:expr) => {
         mod $module {
             use super::*;
 
@@ -62,7 +62,7 @@ macro_rules! fixture {
                 const NAME: &'static str = "cuda";
 
                 fn open(config: Config) -> Opened {
-                    open(config, $tier)
+                    open(config, $tier, $pages)
                 }
 
                 fn expect(_test: &str) -> Expect {
@@ -83,5 +83,6 @@ macro_rules! fixture {
     };
 }
 
-fixture!(Captured, captured, Tier::Captured);
-fixture!(Built, built, Tier::Built);
+fixture!(Captured, captured, Tier::Captured, Pages::Plain);
+fixture!(Built, built, Tier::Built, Pages::Plain);
+fixture!(Pooled, pooled, Tier::Captured, Pages::StreamOrdered);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use graphreel::error::MemoryLimit;
 use graphreel::recording::Tier;
 use graphreel::{Buffer, Config, Device, Grid, ServerError};
-use graphreel_cuda::{CudaOptions, absence, devices, open};
+use graphreel_cuda::{CudaOptions, Pages, absence, devices, open};
 use graphreel_testkit::announce;
 use graphreel_testkit::env::assert_works;
 
@@ -50,7 +50,11 @@ fn present(test: &str) -> bool {
 }
 
 fn device(config: Config) -> Device {
-    let server = open(&CudaOptions::default(), config.clone()).unwrap();
+    device_with(Pages::Plain, config)
+}
+
+fn device_with(pages: Pages, config: Config) -> Device {
+    let server = open(&CudaOptions { pages, ..CudaOptions::default() }, config.clone()).unwrap();
     Device::new(Box::new(server), config)
 }
 
@@ -61,6 +65,8 @@ fn child_entry() {
         Ok("endless") => endless(None),
         Ok("endless-captured") => endless(Some(Tier::Captured)),
         Ok("endless-built") => endless(Some(Tier::Built)),
+        Ok("endless-dropped") => dropped(Pages::Plain),
+        Ok("endless-dropped-pooled") => dropped(Pages::StreamOrdered),
         Ok(other) => panic!("there is no case {other}"),
         Err(_) => {}
     }
@@ -131,29 +137,79 @@ fn endless(tier: Option<Tier>) {
     leave();
 }
 
-/// Work on another stream, while the device never becomes idle.
-fn others_go_on(device: &Device, bystander: &Buffer) {
+/// Doubles its words.
+const TWICE: &str = "
+    @group(0) @binding(0) var<storage, read_write> data: array<u32>;
+    @compute @workgroup_size(64) fn twice(@builtin(global_invocation_id) id: vec3<u32>) {
+        if id.x < arrayLength(&data) { data[id.x] = data[id.x] * 2u; }
+    }";
+
+/// All that a program may drop behind a kernel that never ends: kernels, graphs with host bytes, staging, memory, and the device.
+fn dropped(pages: Pages) {
+    let device = device_with(pages, Config::default());
+    let forever = device.kernel(FOREVER).unwrap();
+    let (flag, after) = (device.upload(&[0u32]).unwrap(), device.upload(&[0u32; 4]).unwrap());
+    let data = device.upload(&[1u32; 1024]).unwrap();
+    let twice = device.kernel(TWICE).unwrap();
+    let (graph, ()) = device
+        .capture(|c| {
+            c.upload(&data, &[2u32; 1024])?;
+            c.launch(&twice, Grid::cover(1024), (&data,))
+        })
+        .unwrap();
+    graph.replay().unwrap();
+    assert_eq!(data.read::<u32>().unwrap(), [4; 1024]);
+    device.launch(&forever, Grid::groups(1), (&flag, &after)).unwrap();
+    in_time("what is dropped behind an endless kernel", || {
+        let stream = device.stream();
+        drop(graph.replay_on_stream(&stream).unwrap());
+        assert_eq!(stream.read_async::<u32>(&data).unwrap().wait_for(PROMPT).unwrap(), [4; 1024]);
+        drop((graph, twice, forever));
+        for kib in [2048usize, 3072, 4096, 2048] {
+            let large = device.alloc((kib as u64) << 10).unwrap();
+            stream.write(&large, &vec![7u32; kib << 8]).unwrap();
+            let mut read = stream.read_async::<u32>(&large).unwrap();
+            assert_eq!(read.wait_for(PROMPT).unwrap()[1], 7, "{kib} KiB");
+        }
+        device.trim();
+        device.memory_usage();
+        device.trim();
+        drop((stream, data, after, flag));
+        assert!(device.lost().is_none(), "{:?}", device.lost());
+        drop(device);
+    });
+    announce("an endless kernel: all was dropped behind it");
+    leave();
+}
+
+/// Do something that has to return, whatever runs on the device.
+fn in_time(what: &str, act: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
-        let served = scope.spawn(|| {
-            let mut read = bystander.read_async::<u32>().unwrap();
-            assert_eq!(read.wait_for(PROMPT).unwrap(), [9; 1024]);
-            let copy = device.alloc(4096).unwrap();
-            device.stream().copy(bystander, &copy).unwrap();
-            assert_eq!(copy.read_async::<u32>().unwrap().wait_for(PROMPT).unwrap(), [9; 1024]);
-            drop(copy);
-            let (graph, ()) = device.capture(|c| c.fill(bystander, 3)).unwrap();
-            graph.replay().unwrap().wait_for(PROMPT).unwrap();
-            assert_eq!(bystander.read_async::<u32>().unwrap().wait_for(PROMPT).unwrap(), [3; 1024]);
-        });
+        let acts = scope.spawn(act);
         let end = Instant::now() + 4 * PROMPT;
-        while !served.is_finished() {
+        while !acts.is_finished() {
             if Instant::now() > end {
-                announce("a call that has nothing to do with the endless kernel does not return");
+                announce(&format!("{what} does not return"));
                 std::process::abort();
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        served.join().unwrap();
+        acts.join().unwrap();
+    });
+}
+
+/// Work on another stream, while the device never becomes idle.
+fn others_go_on(device: &Device, bystander: &Buffer) {
+    in_time("a call that has nothing to do with the endless kernel", || {
+        let mut read = bystander.read_async::<u32>().unwrap();
+        assert_eq!(read.wait_for(PROMPT).unwrap(), [9; 1024]);
+        let copy = device.alloc(4096).unwrap();
+        device.stream().copy(bystander, &copy).unwrap();
+        assert_eq!(copy.read_async::<u32>().unwrap().wait_for(PROMPT).unwrap(), [9; 1024]);
+        drop(copy);
+        let (graph, ()) = device.capture(|c| c.fill(bystander, 3)).unwrap();
+        graph.replay().unwrap().wait_for(PROMPT).unwrap();
+        assert_eq!(bystander.read_async::<u32>().unwrap().wait_for(PROMPT).unwrap(), [3; 1024]);
     });
 }
 
@@ -170,6 +226,16 @@ fn an_endless_captured_replay_ends_no_wait_but_by_its_deadline() {
 #[test]
 fn an_endless_built_replay_ends_no_wait_but_by_its_deadline() {
     ends("endless-built");
+}
+
+#[test]
+fn nothing_dropped_behind_an_endless_kernel_waits_for_it() {
+    ends("endless-dropped");
+}
+
+#[test]
+fn nothing_dropped_behind_an_endless_kernel_waits_for_it_with_pooled_pages() {
+    ends("endless-dropped-pooled");
 }
 
 #[track_caller]

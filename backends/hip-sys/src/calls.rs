@@ -8,9 +8,10 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 
 use crate::failure::{Answer, answer};
 use crate::handle::{
-    hipCtx_t, hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFunction_attribute, hipFunction_t,
-    hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostFn_t, hipMemPool_t,
-    hipMemPoolAttr, hipMemcpyKind, hipModule_t, hipStream_t, hipStreamCaptureMode, hipStreamCaptureStatus,
+    hipCtx_t, hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFuncAttribute, hipFunction_attribute,
+    hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostFn_t,
+    hipMemPool_t, hipMemPoolAttr, hipMemcpyKind, hipModule_t, hipStream_t, hipStreamCaptureMode,
+    hipStreamCaptureStatus,
 };
 use crate::structure::{
     hipDeviceProp_tR0600, hipHostNodeParams, hipKernelNodeParams, hipMemPoolProps, hipMemsetParams, hipUUID,
@@ -92,6 +93,7 @@ macro_rules! each_call {
                     address: *mut hipDeviceptr_t, bytes: *mut usize, module: hipModule_t, name: *const c_char
                 );
                 hipFuncGetAttribute(value: *mut c_int, attribute: hipFunction_attribute, function: hipFunction_t);
+                hipFuncSetAttribute(function: *const c_void, attribute: hipFuncAttribute, value: c_int);
                 hipModuleLaunchKernel(
                     function: hipFunction_t,
                     groups_x: c_uint,

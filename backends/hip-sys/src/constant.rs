@@ -3,9 +3,9 @@
 use std::ffi::c_uint;
 
 use crate::handle::{
-    hipDeviceAttribute_t, hipError_t, hipFunction_attribute, hipGraphExecUpdateResult, hipGraphNodeType,
-    hipMemAllocationHandleType, hipMemAllocationType, hipMemLocationType, hipMemPoolAttr, hipMemcpyKind,
-    hipStreamCaptureMode, hipStreamCaptureStatus, hiprtcResult,
+    hipDeviceAttribute_t, hipError_t, hipFuncAttribute, hipFunction_attribute, hipGraphExecUpdateResult,
+    hipGraphNodeType, hipMemAllocationHandleType, hipMemAllocationType, hipMemLocationType, hipMemPoolAttr,
+    hipMemcpyKind, hipStreamCaptureMode, hipStreamCaptureStatus, hiprtcResult,
 };
 
 macro_rules! constants {
@@ -134,6 +134,10 @@ constants! {
         HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
         HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
         HIP_FUNC_ATTRIBUTE_NUM_REGS = 4,
+        HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    }
+    hipFuncAttribute {
+        hipFuncAttributeMaxDynamicSharedMemorySize = 8,
     }
     hipMemcpyKind {
         hipMemcpyHostToHost = 0,

@@ -61,6 +61,8 @@ number! {
     hipDeviceAttribute_t;
     /// What of a function is asked for.
     hipFunction_attribute;
+    /// What of a function is set.
+    hipFuncAttribute;
     /// From where to where a copy goes.
     hipMemcpyKind;
     /// How a thread's calls meet captures.

@@ -10,9 +10,10 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use graphreel::graph::DriverResult;
 use graphreel_hip_sys::each_call;
 use graphreel_hip_sys::handle::{
-    hipCtx_t, hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFunction_attribute, hipFunction_t,
-    hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostFn_t, hipMemPool_t,
-    hipMemPoolAttr, hipMemcpyKind, hipModule_t, hipStream_t, hipStreamCaptureMode, hipStreamCaptureStatus,
+    hipCtx_t, hipDevice_t, hipDeviceAttribute_t, hipDeviceptr_t, hipEvent_t, hipFuncAttribute, hipFunction_attribute,
+    hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipHostFn_t,
+    hipMemPool_t, hipMemPoolAttr, hipMemcpyKind, hipModule_t, hipStream_t, hipStreamCaptureMode,
+    hipStreamCaptureStatus,
 };
 use graphreel_hip_sys::structure::{
     hipDeviceProp_tR0600, hipHostNodeParams, hipKernelNodeParams, hipMemPoolProps, hipMemsetParams, hipUUID,

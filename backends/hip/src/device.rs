@@ -206,6 +206,8 @@ impl Asked {
             capture_tail: true,
             // AMD documents it of `hipFree`.
             free_waits_for_device: true,
+            // Not documented of these, and taken of them for the same reason.
+            unload_waits_for_device: true,
             updates_per_exec_max: Some(UPDATES_PER_EXEC_MAX),
             // Documented of `hipModuleLaunchKernel`: groups times threads are below 2^32.
             launch_items_max: u64::from(u32::MAX),

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "the driver is called")]
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_int, c_uint};
 use std::num::NonZeroU64;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -14,8 +14,9 @@ use graphreel::graph::driver::{
 };
 use graphreel::graph::{Driver, DriverResult};
 use graphreel_hip_sys::constant::{
-    HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_NUM_REGS,
-    HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, hipEventDefault, hipEventDisableTiming, hipHostMallocPortable,
+    HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_NUM_REGS, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+    hipEventDefault, hipEventDisableTiming, hipFuncAttributeMaxDynamicSharedMemorySize, hipHostMallocPortable,
     hipStreamNonBlocking,
 };
 use graphreel_hip_sys::structure::device_pointer;
@@ -78,25 +79,10 @@ impl HipDriver {
         unsafe { self.calls.hipStreamGetDevice(stream.0, &raw mut device) }?;
         Ok(HipContext(device))
     }
-
-    /// Make a stream usable whose capture was broken: the runtime refuses its work until it has captured again, be it nothing.
-    /// What goes wrong here shows in the stream's next call.
-    fn mend(&self, stream: &HipStream) {
-        let broken = matches!(self.capture_state(stream), Ok(CaptureState::Invalidated));
-        if !broken || self.capture_begin(stream).is_err() {
-            return;
-        }
-        let mut graph = ptr::null_mut();
-        // SAFETY: the handle is live and captures; the call writes one handle.
-        let ended = unsafe { self.calls.hipStreamEndCapture(stream.raw.0, &raw mut graph) };
-        if ended.is_ok() && !graph.is_null() {
-            drop(self.graph_destroy(HipGraph { raw: RawGraph(graph), root: None }));
-        }
-    }
 }
 
 /// An object of which the driver said that it made it.
-fn made<T>(call: &'static str, object: Option<T>) -> Result<T, DriverError> {
+fn made<T>(call: &'static str, object: Option<T>) -> DriverResult<T> {
     object.ok_or_else(|| fault::nothing(call))
 }
 
@@ -163,10 +149,14 @@ impl Driver for HipDriver {
         let flags = hipStreamNonBlocking;
         // SAFETY: the call writes one handle.
         unsafe { self.calls.hipStreamCreateWithFlags(&raw mut stream, flags) }?;
-        Ok(HipStream { raw: RawStream(stream), owned: true })
+        Ok(HipStream::new(RawStream(stream), true))
     }
 
     unsafe fn stream_destroy(&self, stream: HipStream) -> DriverResult {
+        if let Some(recorder) = stream.recorder().stream.take() {
+            // SAFETY: the handle is live and given up; nothing was ever run on it.
+            unsafe { self.calls.hipStreamDestroy(recorder.0) }?;
+        }
         if !stream.owned {
             return Ok(());
         }
@@ -176,7 +166,7 @@ impl Driver for HipDriver {
 
     fn stream_wait_event(&self, stream: &HipStream, event: &HipEvent) -> DriverResult {
         // SAFETY: both handles are live.
-        unsafe { self.calls.hipStreamWaitEvent(stream.raw.0, event.0, 0) }
+        unsafe { self.calls.hipStreamWaitEvent(stream.now(), event.0, 0) }
     }
 
     fn event_create(&self, timing: EventTiming) -> DriverResult<HipEvent> {
@@ -197,7 +187,7 @@ impl Driver for HipDriver {
 
     fn event_record(&self, event: &HipEvent, stream: &HipStream) -> DriverResult {
         // SAFETY: both handles are live.
-        unsafe { self.calls.hipEventRecord(event.0, stream.raw.0) }
+        unsafe { self.calls.hipEventRecord(event.0, stream.now()) }
     }
 
     fn event_query(&self, event: &HipEvent) -> DriverResult<bool> {
@@ -245,25 +235,25 @@ impl Driver for HipDriver {
     unsafe fn copy_to_device(&self, dst: DevicePtr, src: HostPtr, bytes: NonZeroU64, on: &HipStream) -> DriverResult {
         let (src, bytes) = (src.0.as_ptr().cast(), bytes.get() as usize);
         // SAFETY: the stream is live; the caller answers for both ranges and their order.
-        unsafe { self.calls.hipMemcpyHtoDAsync(device_pointer(dst.0.get()), src, bytes, on.raw.0) }
+        unsafe { self.calls.hipMemcpyHtoDAsync(device_pointer(dst.0.get()), src, bytes, on.now()) }
     }
 
     unsafe fn copy_to_host(&self, dst: HostPtr, src: DevicePtr, bytes: NonZeroU64, on: &HipStream) -> DriverResult {
         let (dst, bytes) = (dst.0.as_ptr().cast(), bytes.get() as usize);
         // SAFETY: the stream is live; the caller answers for both ranges and their order.
-        unsafe { self.calls.hipMemcpyDtoHAsync(dst, device_pointer(src.0.get()), bytes, on.raw.0) }
+        unsafe { self.calls.hipMemcpyDtoHAsync(dst, device_pointer(src.0.get()), bytes, on.now()) }
     }
 
     unsafe fn copy_on_device(&self, dst: DevicePtr, src: DevicePtr, n: NonZeroU64, on: &HipStream) -> DriverResult {
         let (dst, src) = (device_pointer(dst.0.get()), device_pointer(src.0.get()));
         // SAFETY: the stream is live; the caller answers for both ranges and their order.
-        unsafe { self.calls.hipMemcpyDtoDAsync(dst, src, n.get() as usize, on.raw.0) }
+        unsafe { self.calls.hipMemcpyDtoDAsync(dst, src, n.get() as usize, on.now()) }
     }
 
     unsafe fn fill(&self, dst: DevicePtr, word: u32, words: NonZeroU64, on: &HipStream) -> DriverResult {
         let (dst, word) = (device_pointer(dst.0.get()), word.cast_signed());
         // SAFETY: the stream is live; the caller answers for the range and its order.
-        unsafe { self.calls.hipMemsetD32Async(dst, word, words.get() as usize, on.raw.0) }
+        unsafe { self.calls.hipMemsetD32Async(dst, word, words.get() as usize, on.now()) }
     }
 
     unsafe fn module_load(&self, image: &[u8]) -> DriverResult<HipModule> {
@@ -289,6 +279,7 @@ impl Driver for HipDriver {
         let attribute = match attribute {
             FunctionAttribute::ThreadsMax => HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
             FunctionAttribute::SharedBytes => HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            FunctionAttribute::DynamicBytesMax => HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
             FunctionAttribute::LocalBytes => HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
             FunctionAttribute::Registers => HIP_FUNC_ATTRIBUTE_NUM_REGS,
         };
@@ -296,6 +287,13 @@ impl Driver for HipDriver {
         // SAFETY: the function's module is live; the call writes one number.
         unsafe { self.calls.hipFuncGetAttribute(&raw mut value, attribute, function.0) }?;
         Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    fn function_allow_shared(&self, function: HipFunction, bytes: u32) -> DriverResult {
+        let attribute = hipFuncAttributeMaxDynamicSharedMemorySize;
+        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+        // SAFETY: the function's module is live.
+        unsafe { self.calls.hipFuncSetAttribute(function.0.cast_const().cast(), attribute, bytes) }
     }
 
     unsafe fn launch(
@@ -308,18 +306,25 @@ impl Driver for HipDriver {
         let ([x, y, z], [tx, ty, tz]) = (shape.groups, shape.threads);
         let (shared, params, none) = (shape.shared_bytes, node::pointers(params), ptr::null_mut());
         // SAFETY: the handles are live; the caller answers for the parameters, and for what the kernel reaches.
-        unsafe { self.calls.hipModuleLaunchKernel(function.0, x, y, z, tx, ty, tz, shared, on.raw.0, params, none) }
+        unsafe { self.calls.hipModuleLaunchKernel(function.0, x, y, z, tx, ty, tz, shared, on.now(), params, none) }
     }
 
     fn capture_begin(&self, stream: &HipStream) -> DriverResult {
+        let mut recorder = stream.recorder();
+        let on = match recorder.stream {
+            Some(on) => on,
+            None => *recorder.stream.insert(self.stream_create()?.raw),
+        };
         // SAFETY: the handle is live.
-        unsafe { self.calls.hipStreamBeginCapture(stream.raw.0, mode_code(CaptureMode::Relaxed)) }
+        unsafe { self.calls.hipStreamBeginCapture(on.0, mode_code(CaptureMode::Relaxed)) }?;
+        recorder.open = true;
+        Ok(())
     }
 
     fn capture_state(&self, stream: &HipStream) -> DriverResult<CaptureState> {
         let mut state = 0;
         // SAFETY: the handle is live; the call writes one number.
-        unsafe { self.calls.hipStreamIsCapturing(stream.raw.0, &raw mut state) }?;
+        unsafe { self.calls.hipStreamIsCapturing(stream.now(), &raw mut state) }?;
         Ok(match state {
             0 => CaptureState::None,
             1 => CaptureState::Active,
@@ -333,7 +338,7 @@ impl Driver for HipDriver {
         // SAFETY: the handle is live; the call writes one value behind each pointer.
         unsafe {
             self.calls.hipStreamGetCaptureInfo_v2(
-                stream.raw.0,
+                stream.now(),
                 &raw mut state,
                 &raw mut id,
                 &raw mut graph,
@@ -351,9 +356,14 @@ impl Driver for HipDriver {
     fn capture_end(&self, stream: &HipStream) -> DriverResult<HipGraph> {
         let mut graph = ptr::null_mut();
         // SAFETY: the handle is live; the call writes one handle.
-        let ended = unsafe { self.calls.hipStreamEndCapture(stream.raw.0, &raw mut graph) };
+        let ended = unsafe { self.calls.hipStreamEndCapture(stream.now(), &raw mut graph) };
+        let mut recorder = stream.recorder();
+        let was_open = std::mem::take(&mut recorder.open);
         if let Err(error) = ended {
-            self.mend(stream);
+            if let Some(broken) = recorder.stream.take_if(|_| was_open) {
+                // SAFETY: the handle is live and given up; what was captured on it is gone.
+                drop(unsafe { self.calls.hipStreamDestroy(broken.0) });
+            }
             return Err(error);
         }
         let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), root: None });
@@ -452,12 +462,12 @@ impl Driver for HipDriver {
 
     fn exec_upload(&self, exec: &HipExec, stream: &HipStream) -> DriverResult {
         // SAFETY: both handles are live.
-        unsafe { self.calls.hipGraphUpload(exec.0, stream.raw.0) }
+        unsafe { self.calls.hipGraphUpload(exec.0, stream.now()) }
     }
 
     unsafe fn exec_launch(&self, exec: &HipExec, stream: &HipStream) -> DriverResult {
         // SAFETY: both handles are live; the caller answers for what the nodes reach.
-        unsafe { self.calls.hipGraphLaunch(exec.0, stream.raw.0) }
+        unsafe { self.calls.hipGraphLaunch(exec.0, stream.now()) }
     }
 
     unsafe fn exec_set_launch(
@@ -483,6 +493,13 @@ impl Driver for HipDriver {
         let fill = node::fill(fill);
         // SAFETY: the handles are live; the caller answers for the range.
         unsafe { self.calls.hipGraphExecMemsetNodeSetParams(exec.0, node.0, &raw const fill) }
+    }
+
+    unsafe fn exec_update(&self, exec: &mut HipExec, graph: &HipGraph) -> DriverResult {
+        let (mut node, mut result) = (ptr::null_mut(), 0);
+        // SAFETY: both handles are live; the call writes a handle and a number; the caller answers for what the nodes reach.
+        let answer = unsafe { self.calls.hipGraphExecUpdate(exec.0, graph.raw.0, &raw mut node, &raw mut result) };
+        answer.map_err(|error| DriverError { name: format!("{}, result {result}", error.name), ..error })
     }
 
     unsafe fn exec_destroy(&self, exec: HipExec) -> DriverResult {

@@ -141,7 +141,7 @@ pub(crate) fn failure(call: &'static str, code: i64) -> DriverError {
         Ok((_, name, meaning)) => (name.to_owned(), meaning),
         Err(_) => ("unknown to this version".to_owned(), STICKY),
     };
-    DriverError { call, code, name, kind, class }
+    DriverError { call, code, name, kind, class, log: None }
 }
 
 #[cfg(test)]

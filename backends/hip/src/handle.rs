@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use graphreel_hip_sys::handle::{
     hipDevice_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipModule_t, hipStream_t,
@@ -67,11 +68,24 @@ handle!(
 pub struct HipContext(pub(crate) hipDevice_t);
 
 /// A stream: one that was made here, or an application's.
-#[derive(Debug, PartialEq, Eq)]
+///
+/// It captures on a stream of its own that has no other work. AMD's runtime takes events that were recorded on a stream for
+/// the capture's as soon as the stream captures: HIP 6.4 breaks the capture when one is asked, 7.2 lets nobody wait for it.
+#[derive(Debug)]
 pub struct HipStream {
     pub(crate) raw: RawStream,
     /// An application's is not destroyed.
     pub(crate) owned: bool,
+    recorder: Mutex<Recorder>,
+}
+
+/// Where a stream captures.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    /// Made by the first capture, and again after one that failed: the runtime leaves a stream broken then.
+    pub(crate) stream: Option<RawStream>,
+    /// Whether a capture is open.
+    pub(crate) open: bool,
 }
 
 impl HipContext {
@@ -82,6 +96,20 @@ impl HipContext {
 }
 
 impl HipStream {
+    pub(crate) fn new(raw: RawStream, owned: bool) -> Self {
+        Self { raw, owned, recorder: Mutex::default() }
+    }
+
+    pub(crate) fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where its work goes now.
+    pub(crate) fn now(&self) -> hipStream_t {
+        let recorder = self.recorder();
+        recorder.stream.as_ref().filter(|_| recorder.open).unwrap_or(&self.raw).0
+    }
+
     /// The `hipStream_t`.
     pub fn as_raw(&self) -> *mut c_void {
         self.raw.0.cast()
@@ -94,7 +122,7 @@ impl HipStream {
     /// It is a live `hipStream_t` of the driver's device, for as long as this is used.
     #[expect(unsafe_code, reason = "a handle is taken from outside")]
     pub unsafe fn from_raw(stream: *mut c_void) -> Self {
-        Self { raw: RawStream(stream.cast()), owned: false }
+        Self::new(RawStream(stream.cast()), false)
     }
 }
 

@@ -35,7 +35,7 @@ pub trait Interop {
     ///
     /// # Errors
     ///
-    /// `Unsupported` for the null stream and for a stream of another device, and when all exclusive streams are in use; the
+    /// `Unsupported` for the null stream, for a stream of another device and for one that captures, and when all exclusive streams are in use; the
     /// device's loss.
     ///
     /// # Safety
@@ -100,7 +100,7 @@ impl Interop for HipServer {
             return refused("it is of another device; give one of the device that the server is over");
         }
         // SAFETY: the caller says what this demands, beyond what was checked.
-        unsafe { self.adopt_stream(HipStream { raw, owned: false }) }
+        unsafe { self.adopt_stream(HipStream::new(raw, false)) }
     }
 
     fn raw_stream(&mut self, stream: StreamId) -> Result<*mut c_void> {

@@ -51,6 +51,7 @@ fn caps(warp_width: u32) -> DriverCaps {
         relaxed_capture: true,
         capture_tail: true,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: Some(256),
         launch_items_max: u64::from(u32::MAX),
         groups_max: [65_535; 3],

@@ -56,6 +56,13 @@ impl SimDriver {
         SimTranslator::new(&self.instance, &self.caps)
     }
 
+    /// What a driver does whose unloads wait for the device.
+    fn wait_to_unload(&self) {
+        if self.caps.unload_waits_for_device && !self.instance.state.lock().captures() {
+            self.instance.run_all();
+        }
+    }
+
     fn own(&self, id: u64) -> Owned {
         Owned::new(self.instance.id, id, &self.instance.leaks)
     }
@@ -251,6 +258,7 @@ impl Driver for SimDriver {
     }
 
     unsafe fn pinned_free(&self, memory: PinnedMemory) -> DriverResult {
+        self.wait_to_unload();
         let effect = |state: &mut State| {
             let of = state.pinned.find(memory.address, NonZeroU64::MIN);
             let (holds, block) = state.pinned.free(&memory)?;
@@ -318,6 +326,7 @@ impl Driver for SimDriver {
     }
 
     unsafe fn module_unload(&self, module: SimModule) -> DriverResult {
+        self.wait_to_unload();
         let name = module.to_string();
         let given = module.0.taken();
         let effect = |state: &mut State| {
@@ -334,10 +343,19 @@ impl Driver for SimDriver {
             Ok(match attribute {
                 FunctionAttribute::ThreadsMax => self.caps.group_threads_max,
                 FunctionAttribute::SharedBytes => code.program.reflection().workgroup_bytes,
+                FunctionAttribute::DynamicBytesMax => state.dynamic_bytes_max(&self.caps, function.module)?,
                 FunctionAttribute::LocalBytes | FunctionAttribute::Registers => 0,
             })
         };
         self.instance.call("function_attribute", |_| format!("{function} {attribute:?}"), effect)
+    }
+
+    fn function_allow_shared(&self, function: SimFunction, bytes: u32) -> DriverResult {
+        let effect = |state: &mut State| {
+            state.of_this(function.instance, function)?;
+            state.allow_shared(&self.caps, function.module, bytes)
+        };
+        self.instance.call("function_allow_shared", |_| format!("{function} {bytes}"), effect)
     }
 
     unsafe fn launch(
@@ -529,6 +547,14 @@ impl Driver for SimDriver {
 
     unsafe fn exec_set_fill(&self, exec: &mut SimExec, node: SimNode, fill: &NodeFill) -> DriverResult {
         self.set("exec_set_fill", exec, node, |state| state.fill_name(fill), |state| state.fill_work(fill))
+    }
+
+    unsafe fn exec_update(&self, exec: &mut SimExec, graph: &SimGraph) -> DriverResult {
+        let effect = |state: &mut State| {
+            let (id, from) = (state.own(&exec.0, &exec)?, state.own(&graph.0, graph)?);
+            state.exec_update(id, from)
+        };
+        self.instance.call("exec_update", |_| format!("{exec} {graph}"), effect)
     }
 
     unsafe fn exec_destroy(&self, exec: SimExec) -> DriverResult {

@@ -2,7 +2,7 @@
 
 use graphreel::sync::Arc;
 
-use crate::failure::{Fail, Rule};
+use crate::failure::{Answer, Fail, Rule};
 use crate::graph::Plan;
 use crate::op::{Holder, Use, Work};
 use crate::state::State;
@@ -203,6 +203,34 @@ impl State {
         Arc::make_mut(&mut found.works)[node as usize] = Arc::clone(&work);
         self.hold(&work.uses, Holder::Exec);
         self.release(&old.uses, Holder::Exec);
+        Ok(())
+    }
+
+    /// All nodes, from a graph of the same shape. Refused as a whole: nothing has changed then.
+    pub(crate) fn exec_update(&mut self, exec: u64, graph: u64) -> Result<(), Fail> {
+        let most = self.options.updates_per_exec_max;
+        let nodes = self.graph(graph).nodes.clone();
+        let shape = Plan::new(&nodes);
+        let found = self.exec(exec);
+        let old = Arc::clone(&found.works);
+        let same = shape.is_some_and(|shape| shape == *found.plan)
+            && old.iter().zip(&nodes).all(|(old, node)| old.op.is_like(&node.work.op));
+        if !same {
+            return Err(Answer::refused(910, format!("x{exec} and g{graph} have other nodes or edges")).into());
+        }
+        let updates = found.updates.saturating_add(u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+        if most.is_some_and(|most| updates > most) {
+            return Fail::misuse(Rule::TooManyUpdates, format!("{updates} of x{exec}"));
+        }
+        found.updates = updates;
+        found.checked = false;
+        found.works = Arc::new(nodes.iter().map(|node| Arc::clone(&node.work)).collect());
+        for node in &nodes {
+            self.hold(&node.work.uses, Holder::Exec);
+        }
+        for work in old.iter() {
+            self.release(&work.uses, Holder::Exec);
+        }
         Ok(())
     }
 

@@ -136,7 +136,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn at(&self, call: &'static str) -> DriverError {
-        DriverError { call, code: self.code, name: self.name.clone(), kind: self.kind, class: self.class }
+        DriverError { call, code: self.code, name: self.name.clone(), kind: self.kind, class: self.class, log: None }
     }
 
     /// A refusal that correct callers can meet.

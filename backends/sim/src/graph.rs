@@ -21,7 +21,7 @@ pub(crate) struct Node {
 }
 
 /// The shape of a graph, as an executable keeps it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// How many nodes each waits for.
     pub(crate) waits: Vec<u32>,

@@ -40,12 +40,16 @@ pub struct SimOptions {
     pub faults: FaultPlan,
     /// Lines of the trace that are kept, from the first; 0 for no trace.
     pub trace: usize,
+    /// [`DriverCaps::shared_bytes_max`]. Beyond 48 KiB a kernel has to be allowed it.
+    pub shared_bytes_max: u32,
     /// [`DriverCaps::graph_upload`].
     pub graph_upload: bool,
     /// [`DriverCaps::capture_tail`].
     pub capture_tail: bool,
     /// [`DriverCaps::free_waits_for_device`].
     pub free_waits_for_device: bool,
+    /// [`DriverCaps::unload_waits_for_device`].
+    pub unload_waits_for_device: bool,
     /// [`DriverCaps::updates_per_exec_max`].
     pub updates_per_exec_max: Option<u32>,
     /// [`DriverCaps::relaxed_capture`].
@@ -65,9 +69,11 @@ impl Default for SimOptions {
             hazards: false,
             faults: FaultPlan::default(),
             trace: 0,
+            shared_bytes_max: 48 << 10,
             graph_upload: true,
             capture_tail: true,
             free_waits_for_device: false,
+            unload_waits_for_device: false,
             updates_per_exec_max: None,
             relaxed_capture: true,
         }
@@ -100,12 +106,13 @@ impl SimOptions {
             relaxed_capture: self.relaxed_capture,
             capture_tail: self.capture_tail,
             free_waits_for_device: self.free_waits_for_device,
+            unload_waits_for_device: self.unload_waits_for_device,
             updates_per_exec_max: self.updates_per_exec_max,
             launch_items_max: u64::from(u32::MAX),
             groups_max: [65_535; 3],
             threads_max: [1024, 1024, 64],
             group_threads_max: 1024,
-            shared_bytes_max: 48 << 10,
+            shared_bytes_max: self.shared_bytes_max,
             event_resolution_ns: 1,
         }
     }

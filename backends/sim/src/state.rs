@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use graphreel::error::{DriverError, FaultClass};
-use graphreel::graph::driver::{CaptureMode, DeviceMemory};
+use graphreel::graph::driver::{CaptureMode, DeviceMemory, DriverCaps};
 use graphreel::sync::Arc;
 use graphreel::sync::atomic::{AtomicU64, Ordering};
 use graphreel::sync::thread::{self, ThreadId};
@@ -26,6 +26,9 @@ use crate::trace::Trace;
 
 /// Misuse and findings that are kept; more is counted.
 const KEPT_MAX: usize = 1_000;
+
+/// Workgroup memory in bytes that a kernel may have without being allowed more, as on NVIDIA's devices.
+const SHARED_BYTES_GIVEN: u32 = 48 << 10;
 
 /// What is alive, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +104,8 @@ impl Ids {
 pub(crate) struct Module {
     pub(crate) code: Arc<Code>,
     holds: Holds,
+    /// Workgroup memory in bytes that its kernel may have.
+    shared_bytes: u32,
 }
 
 /// The device.
@@ -345,8 +350,28 @@ impl State {
 
     pub(crate) fn module_load(&mut self, code: Arc<Code>) -> u64 {
         let id = Ids::next(&mut self.ids.module);
-        self.modules.insert(id, Module { code, holds: Holds::default() });
+        self.modules.insert(id, Module { code, holds: Holds::default(), shared_bytes: SHARED_BYTES_GIVEN });
         id
+    }
+
+    /// Dynamic workgroup memory that launches of a module's kernel may ask for.
+    pub(crate) fn dynamic_bytes_max(&self, caps: &DriverCaps, module: u64) -> Result<u32, Fail> {
+        let fixed = self.code(module)?.program.reflection().workgroup_bytes;
+        let allowed = self.modules.get(&module).map_or(0, |module| module.shared_bytes);
+        Ok(allowed.min(caps.shared_bytes_max).saturating_sub(fixed))
+    }
+
+    /// Let them ask for more.
+    pub(crate) fn allow_shared(&mut self, caps: &DriverCaps, module: u64, bytes: u32) -> Result<(), Fail> {
+        let fixed = self.code(module)?.program.reflection().workgroup_bytes;
+        let wanted = fixed.saturating_add(bytes);
+        if wanted > caps.shared_bytes_max {
+            return Err(Answer::refused(1, format!("{wanted} bytes of workgroup memory")).into());
+        }
+        if let Some(module) = self.modules.get_mut(&module) {
+            module.shared_bytes = wanted;
+        }
+        Ok(())
     }
 
     pub(crate) fn module_unload(&mut self, id: u64) -> Result<(), Fail> {

@@ -90,7 +90,8 @@ impl State {
     ) -> Result<Work, Fail> {
         self.of_this(function.instance, function)?;
         let code = self.code(function.module)?;
-        fits(caps, &code, shape)?;
+        let dynamic_bytes_max = self.dynamic_bytes_max(caps, function.module)?;
+        fits(caps, &code, shape, dynamic_bytes_max)?;
         if params.len() != code.params.len() {
             let detail = format!("`{}` takes {} and was given {}", code.entry(), code.params.len(), params.len());
             return Fail::misuse(Rule::BadParams, detail);
@@ -136,7 +137,7 @@ impl State {
 }
 
 /// Refuse a shape that the kernel was not compiled for, or the device does not take.
-fn fits(caps: &DriverCaps, code: &Code, shape: &LaunchShape) -> Result<(), Fail> {
+fn fits(caps: &DriverCaps, code: &Code, shape: &LaunchShape, dynamic_bytes_max: u32) -> Result<(), Fail> {
     let reflection = code.program.reflection();
     if shape.threads != reflection.workgroup_size {
         let detail = format!("`{}` has {:?} threads, not {:?}", code.entry(), reflection.workgroup_size, shape.threads);
@@ -150,8 +151,7 @@ fn fits(caps: &DriverCaps, code: &Code, shape: &LaunchShape) -> Result<(), Fail>
         let detail = format!("grid {:?} of `{}` has too many threads", shape.groups, code.entry());
         return Fail::misuse(Rule::BadShape, detail);
     }
-    let most = caps.shared_bytes_max.saturating_sub(reflection.workgroup_bytes);
-    if shape.shared_bytes > most {
+    if shape.shared_bytes > dynamic_bytes_max {
         let name = format!("`{}` with {} bytes of workgroup memory", code.entry(), shape.shared_bytes);
         return Err(Answer::refused(1, name).into());
     }

@@ -160,6 +160,7 @@ fn least() -> SimOptions {
         graph_upload: false,
         capture_tail: false,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: Some(3),
         ..SimOptions::default()
     }

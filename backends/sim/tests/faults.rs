@@ -31,9 +31,9 @@ const ABSORBED: [(&str, &str); 22] = [
     ("stream_wait_event", "a slot comes after its side stream, and each of its buffers does anyway"),
     ("capture_end", "a window that is dropped is closed, whatever the driver says of it"),
     ("exec_upload", "the first launch brings the graph to the device"),
-    ("exec_set_launch", "the executable is made anew"),
-    ("exec_set_copy", "the executable is made anew"),
-    ("exec_set_fill", "the executable is made anew"),
+    ("exec_set_launch", "the whole graph is updated"),
+    ("exec_set_copy", "the whole graph is updated"),
+    ("exec_set_fill", "the whole graph is updated"),
     ("event_destroy", "it is gone"),
     ("exec_destroy", "it is gone"),
     ("graph_destroy", "it is gone"),
@@ -109,6 +109,7 @@ fn least(tier: Tier) -> Setting {
         graph_upload: false,
         capture_tail: false,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: Some(1),
         ..SimOptions::seeded(0x1ea5)
     };

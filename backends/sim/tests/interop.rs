@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphreel::graph::Driver;
-use graphreel::graph::driver::{DeviceMemory, DevicePtr};
+use graphreel::graph::driver::{CaptureState, DeviceMemory, DevicePtr};
 use graphreel::memory::Access;
 use graphreel::server::Server as _;
 use graphreel::{Buffer, Config, Device, Grid, Kernel, Result, ServerError, StreamId};
@@ -105,6 +105,53 @@ impl Scene {
         probe.run_all();
         probe.check().unwrap();
     }
+}
+
+/// A capture of the application is broken by nothing of ours: each call that would is refused, and the driver was only asked.
+#[test]
+fn a_capture_of_the_application_is_left_alone() {
+    let scene = scene(3);
+    let device = &scene.device;
+    // What a refused call leaves unwritten carries the refusal.
+    let refused = |result: Result<()>| {
+        let text = result.expect_err("it is refused").to_string();
+        assert!(text.contains("end that capture first"), "{text}");
+    };
+    bound(device, |server| {
+        let stream = server.driver().stream_create().unwrap();
+        server.driver().capture_begin(&stream).unwrap();
+        // SAFETY: it is of this driver, and is refused.
+        refused(unsafe { server.adopt_stream(stream) }.map(drop));
+    });
+    let theirs = scene.adopt();
+    let buffer = scene.wrap(theirs).unwrap();
+    scene.fill(theirs, &buffer, 5);
+    let (graph, ()) = device.capture(|c| c.launch(&scene.inc, Grid::groups(1), (&buffer,))).unwrap();
+    let on_theirs = |act: &dyn Fn(&SimServer, &<graphreel_sim::SimDriver as Driver>::Stream)| {
+        bound(device, |server| {
+            let raw: *const _ = server.driver_stream(theirs).unwrap();
+            // SAFETY: the stream is the server's, which is borrowed until the end of this call.
+            act(server, unsafe { &*raw });
+        });
+    };
+    on_theirs(&|server, stream| server.driver().capture_begin(stream).unwrap());
+    let stream = device.stream_of(theirs);
+    refused(stream.launch(&scene.inc, Grid::groups(1), (&buffer,)));
+    refused(stream.read::<u32>(&buffer).map(drop));
+    refused(stream.fill(&buffer, 1));
+    refused(graph.replay_on_stream(&stream).map(drop));
+    refused(stream.graph_prepare().and_then(|()| stream.begin_capture()));
+    // Others would have to wait for what is in the capture's stream, which nobody has marked.
+    refused(device.launch(&scene.inc, Grid::groups(1), (&buffer,)));
+    on_theirs(&|server, stream| {
+        assert_eq!(server.driver().capture_state(stream), Ok(CaptureState::Active));
+        let recorded = server.driver().capture_end(stream).unwrap();
+        assert_eq!(server.driver().graph_nodes(&recorded), Ok(0), "nothing of ours is in it");
+        server.driver().graph_destroy(recorded).unwrap();
+    });
+    buffer.fill(7).unwrap();
+    stream.launch(&scene.inc, Grid::groups(1), (&buffer,)).unwrap();
+    assert_eq!(buffer.read::<u32>().unwrap(), [8; WORDS as usize]);
 }
 
 /// Work of both on one stream and on others, in any order that is legal.

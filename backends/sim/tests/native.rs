@@ -69,7 +69,11 @@ impl Translator for Vendor {
 }
 
 fn vendor() -> Device {
-    let driver = SimDriver::new(SimOptions::default()).unwrap();
+    vendor_with(SimOptions::default())
+}
+
+fn vendor_with(options: SimOptions) -> Device {
+    let driver = SimDriver::new(options).unwrap();
     let translator = Arc::new(Vendor(driver.translator()));
     let backend = Backend { name: "vendor", api: "vendor", kind: None };
     let server = HardwareServer::open(driver, &backend, translator, Config::default()).unwrap();
@@ -176,6 +180,21 @@ fn a_declaration_beyond_the_device_is_refused() {
         kernel.buffer(NativeBuffer::array(format!("b{index}"), Access::Read, 4))
     });
     assert!(refusal(device.kernel(vouched(many))).1.contains("buffers"));
+}
+
+/// What launches ask for beyond what any kernel has is allowed when the kernel is loaded: eagerly, captured and built.
+#[test]
+fn a_kernel_is_allowed_the_workgroup_memory_that_its_launches_ask_for() {
+    let large = || vouched(saxpy().shared_bytes(80 << 10));
+    let (_, text) = refusal(vendor().kernel(large()));
+    assert!(text.contains("81920 bytes of workgroup memory") && text.contains("use less"), "{text}");
+    let device = vendor_with(SimOptions { shared_bytes_max: 100 << 10, ..SimOptions::default() });
+    let kernel = device.kernel(large()).unwrap();
+    let (x, y) = (device.upload(&[1.0f32; 64]).unwrap(), device.upload(&[1.0f32; 64]).unwrap());
+    device.launch(&kernel, Grid::groups(1), (2.0f32, &x, &y)).unwrap();
+    let (graph, ()) = device.capture(|c| c.launch(&kernel, Grid::groups(1), (2.0f32, &x, &y))).unwrap();
+    graph.replay().unwrap();
+    assert_eq!(y.read::<f32>().unwrap(), [5.0; 64]);
 }
 
 #[test]

@@ -167,6 +167,51 @@ fn freeing_never_waits_for_the_device_under_its_lock() {
     close(device, &probe);
 }
 
+/// Pinned memory and code, of graphs, kernels and staging, where giving them back waits for the device.
+#[test]
+fn unloading_never_waits_for_the_device_under_its_lock() {
+    for (tier, frees_wait) in [(Tier::Captured, false), (Tier::Built, true), (Tier::Eager, true)] {
+        let waits =
+            SimOptions { free_waits_for_device: frees_wait, unload_waits_for_device: true, ..SimOptions::manual() };
+        let (device, probe) = opened(waits, Config { tiers: vec![tier], ..small() });
+        let (busy, written) = (device.alloc(64 << 10).unwrap(), device.alloc(256).unwrap());
+        let kernel = inc(&device);
+        let options =
+            graphreel::server::CaptureOptions { policy: graphreel::recording::CapturePolicy::AllowEager, label: None };
+        let (graph, ()) = device
+            .capture_with(options, |c| {
+                c.upload(&written, &[1u32; 64])?;
+                c.launch(&kernel, Grid::groups(1), (&written,))
+            })
+            .unwrap();
+        drop(graph.replay().unwrap());
+        settle(&device, &probe);
+        let live = probe.live();
+        // Work that does not end before the test says so.
+        busy.fill(1).unwrap();
+        drop((graph, kernel));
+        // Blocks of their own size are given up when another size comes.
+        for kib in [2048u32, 3072, 4096] {
+            device.alloc(u64::from(kib) << 10).unwrap().write(&vec![kib; (kib as usize) << 8]).unwrap();
+        }
+        device.trim();
+        device.memory_usage();
+        assert_ne!(probe.pending(), 0, "{tier}: something waited for work that has nothing to do with it");
+        let kept = probe.live();
+        assert_eq!(kept.modules, live.modules, "{tier}: code is kept until the device is idle");
+        assert_eq!((kept.execs, kept.graphs), (0, 0), "{tier}: what waits for nothing goes");
+        settle(&device, &probe);
+        device.trim();
+        device.memory_usage();
+        assert!(
+            probe.live().modules < live.modules && probe.live().pinned < kept.pinned,
+            "{tier}: then all of it goes"
+        );
+        drop((busy, written));
+        close(device, &probe);
+    }
+}
+
 #[test]
 fn nothing_grows_with_the_number_of_operations() {
     let rounds = if std::env::var("GRAPHREEL_THOROUGH").is_ok_and(|value| value == "1") { 300_000 } else { 20_000 };
@@ -336,6 +381,7 @@ mod unordered {
                 capture_tail: rng.bool(),
                 graph_upload: rng.bool(),
                 free_waits_for_device: rng.bool(),
+                unload_waits_for_device: rng.bool(),
                 updates_per_exec_max: rng.bool().then_some(1),
                 trace: 0,
                 memory_bytes: 64 << 20,

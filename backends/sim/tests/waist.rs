@@ -61,6 +61,7 @@ simulator!(
         capture_tail: false,
         graph_upload: false,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: Some(8),
         ..SimOptions::seeded(seed())
     }

@@ -14,6 +14,8 @@ pub struct DriverCaps {
     pub capture_tail: bool,
     /// Whether freeing device memory waits for the whole device (`hipFree` documents it). Frees wait for open windows then.
     pub free_waits_for_device: bool,
+    /// Whether giving back pinned memory or code waits for the whole device. Both are put off until it is idle then.
+    pub unload_waits_for_device: bool,
     /// Updates of nodes after which an executable is made anew, where updating one never gives memory back; `None` for never.
     pub updates_per_exec_max: Option<u32>,
     /// The most work-items (groups times threads) in one dimension of a launch.
@@ -24,7 +26,7 @@ pub struct DriverCaps {
     pub threads_max: [u32; 3],
     /// The most threads of one workgroup.
     pub group_threads_max: u32,
-    /// Workgroup memory in bytes.
+    /// Workgroup memory in bytes, with what a kernel has to be allowed by `function_allow_shared`.
     pub shared_bytes_max: u32,
     /// Resolution of `event_elapsed` in nanoseconds.
     pub event_resolution_ns: u32,

@@ -32,6 +32,7 @@ impl Fake {
             relaxed_capture: true,
             capture_tail: true,
             free_waits_for_device: false,
+            unload_waits_for_device: false,
             updates_per_exec_max: None,
             launch_items_max: u64::MAX,
             groups_max: [65_535; 3],
@@ -85,7 +86,14 @@ impl Fake {
 }
 
 fn refused(call: &'static str) -> DriverError {
-    DriverError { call, code: 1, name: "refused".into(), kind: DriverErrorKind::Refused, class: FaultClass::CallLocal }
+    DriverError {
+        call,
+        code: 1,
+        name: "refused".into(),
+        kind: DriverErrorKind::Refused,
+        class: FaultClass::CallLocal,
+        log: None,
+    }
 }
 
 #[expect(unsafe_code, reason = "the waist declares unsafe methods")]
@@ -182,6 +190,9 @@ impl Driver for Fake {
     fn function_attribute(&self, _function: u64, _attribute: FunctionAttribute) -> DriverResult<u32> {
         self.call("function_attribute", 1024)
     }
+    fn function_allow_shared(&self, _function: u64, _bytes: u32) -> DriverResult {
+        self.call("function_allow_shared", ())
+    }
     unsafe fn launch(&self, _f: u64, _shape: &LaunchShape, _params: KernelParams<'_>, _stream: &Id) -> DriverResult {
         self.work("launch")
     }
@@ -259,6 +270,9 @@ impl Driver for Fake {
     }
     unsafe fn exec_set_fill(&self, _exec: &mut Id, _node: u64, _fill: &NodeFill) -> DriverResult {
         self.call("exec_set_fill", ())
+    }
+    unsafe fn exec_update(&self, _exec: &mut Id, _graph: &(Id, Vec<u64>)) -> DriverResult {
+        self.call("exec_update", ())
     }
     unsafe fn exec_destroy(&self, exec: Id) -> DriverResult {
         self.destroy("exec_destroy", exec.0)

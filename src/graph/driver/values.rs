@@ -131,6 +131,8 @@ pub enum FunctionAttribute {
     ThreadsMax,
     /// Static workgroup memory in bytes.
     SharedBytes,
+    /// Dynamic workgroup memory in bytes that a launch may ask for.
+    DynamicBytesMax,
     /// Memory of each thread in bytes: spills.
     LocalBytes,
     /// Registers of each thread.

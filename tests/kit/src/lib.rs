@@ -12,6 +12,7 @@ pub mod env;
 pub mod fixture;
 pub mod kernels;
 pub mod reference;
+pub mod storm;
 pub mod suite;
 pub mod waist;
 pub mod watched;

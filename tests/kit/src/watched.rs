@@ -106,7 +106,7 @@ impl Watch {
 
 fn refused(call: &'static str) -> DriverError {
     let name = "a fault that the test injects".to_owned();
-    DriverError { call, code: -1, name, kind: DriverErrorKind::Refused, class: FaultClass::CallLocal }
+    DriverError { call, code: -1, name, kind: DriverErrorKind::Refused, class: FaultClass::CallLocal, log: None }
 }
 
 /// Faults of devices over a watched driver.
@@ -217,6 +217,7 @@ impl<D: Driver> Driver for Watched<D> {
         fn event_elapsed(&self, from: &D::Event, to: &D::Event) -> DriverResult<Duration>;
         fn module_function(&self, module: &D::Module, name: &CStr) -> DriverResult<D::Function>;
         fn function_attribute(&self, function: D::Function, attribute: FunctionAttribute) -> DriverResult<u32>;
+        fn function_allow_shared(&self, function: D::Function, bytes: u32) -> DriverResult;
         fn capture_begin(&self, stream: &D::Stream) -> DriverResult;
         fn capture_state(&self, stream: &D::Stream) -> DriverResult<CaptureState>;
         fn capture_tail(&self, stream: &D::Stream) -> DriverResult<Vec<D::Node>>;
@@ -237,6 +238,7 @@ impl<D: Driver> Driver for Watched<D> {
         fn exec_set_launch(&self, exec: &mut D::Exec, node: D::Node, function: D::Function, shape: &LaunchShape, params: KernelParams<'_>) -> DriverResult;
         fn exec_set_copy(&self, exec: &mut D::Exec, node: D::Node, copy: &NodeCopy) -> DriverResult;
         fn exec_set_fill(&self, exec: &mut D::Exec, node: D::Node, fill: &NodeFill) -> DriverResult;
+        fn exec_update(&self, exec: &mut D::Exec, graph: &D::Graph) -> DriverResult;
     }
 
     counted! {

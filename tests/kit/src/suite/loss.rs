@@ -22,7 +22,11 @@ fn lost<T>(result: Result<T>) {
 }
 
 /// Every call of every handle of a lost device, none of which may panic, hang or reach the driver.
-fn every_call_answers_the_loss(device: &Device, made_before: &graphreel::Buffer) {
+///
+/// # Panics
+///
+/// When one answers anything but the loss, or all of them take too long.
+pub fn every_call_answers_the_loss(device: &Device, made_before: &graphreel::Buffer) {
     let start = Instant::now();
     let stream = device.new_stream();
     assert!(device.lost().is_some() && device.wait_lost(PATIENCE));

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -254,7 +254,13 @@ pub fn a_cancelled_read_leaves_no_result(env: &Env) -> Result<()> {
     let (begun, cancelled) = env.device.with_contract(|_| {
         let work = Arc::new(begin(&file, 0..4 << 20, &buffer, 0).expect("it fits"));
         let theirs = work.clone();
-        let cancelled = thread::spawn(move || theirs.cancel());
+        let (begins, beginning) = mpsc::channel::<()>();
+        let cancelled = thread::spawn(move || {
+            drop(begins);
+            theirs.cancel();
+        });
+        // It is about to cancel: on a busy machine a thread may start late.
+        drop(beginning.recv());
         thread::sleep(Duration::from_millis(20));
         (work, cancelled)
     });

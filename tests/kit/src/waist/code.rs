@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use graphreel::graph::Driver;
 use graphreel::graph::driver::{DevicePtr, LaunchShape};
+use graphreel::graph::{Driver, DriverResult};
 use graphreel::kernel::{AbiParam, PackedScalars, Reflection, Value, Variant, abi};
 
 use super::Held;
@@ -33,6 +33,15 @@ pub struct Params {
 }
 
 impl<D: Driver> Code<'_, D> {
+    /// Unload it now, whatever else runs: nothing of it does.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers.
+    pub fn unload_at_once(self) -> DriverResult {
+        self.module.destroy_at_once()
+    }
+
     /// What the kernel takes: `buffers` in order of (group, binding), `scalars` in order of the members.
     pub fn params(&self, buffers: &[Bound], scalars: &[Value]) -> Params {
         self.params_with_counts(buffers, scalars, None)

@@ -1,5 +1,6 @@
 //! Executables: what they keep from their graph, how their launches are ordered, and what an update reaches.
 
+use graphreel::error::{DriverErrorKind, FaultClass};
 use graphreel::graph::{Driver, DriverResult};
 
 use super::kernels::PUSH;
@@ -186,5 +187,29 @@ pub fn executables_of_one_graph_are_updated_apart<D: Driver>(rig: &Rig<D>) -> Dr
         rig.run(exec, &rig.a)?;
         assert_eq!(rig.read(&x)?, [expected; 3]);
     }
+    Ok(())
+}
+
+/// Both: a graph of the same shape gives an executable all of its parameters, and one of another shape none that counts; the
+/// nodes by which it is updated stay those of its own graph.
+pub fn a_whole_graph_updates_an_executable_of_its_shape<D: Driver>(rig: &Rig<D>) -> DriverResult {
+    if !rig.has(rig.driver().caps().updates_per_exec_max.is_none(), "updates that give memory back") {
+        return Ok(());
+    }
+    let push = rig.code(PUSH)?;
+    let log = rig.words(&[0; 30])?;
+    let (graph, nodes) = chain(rig, &push, &log, &[1, 2])?;
+    let mut exec = rig.exec(&graph)?;
+    rig.run(&exec, &rig.a)?;
+    let (other, _) = chain(rig, &push, &log, &[3, 4])?;
+    rig.update(&mut exec, &other)?;
+    other.destroy_at_once()?;
+    rig.run(&exec, &rig.a)?;
+    rig.set_launch(&mut exec, nodes[1], &push, [1; 3], &push.params(&[whole(&log)], &[5u32.into()]))?;
+    rig.run(&exec, &rig.a)?;
+    assert_eq!(entries(rig, &log)?, [1, 2, 3, 4, 3, 5]);
+    let (longer, _) = chain(rig, &push, &log, &[6, 7, 8])?;
+    let refused = rig.update(&mut exec, &longer).err().map(|error| (error.kind, error.class));
+    assert_eq!(refused, Some((DriverErrorKind::Refused, FaultClass::CallLocal)));
     Ok(())
 }

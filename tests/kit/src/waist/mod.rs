@@ -94,6 +94,7 @@ registry! { $ waist_conformance waist
         a_launch_node_takes_another_grid_and_buffer,
         copy_and_fill_nodes_take_other_addresses,
         executables_of_one_graph_are_updated_apart,
+        a_whole_graph_updates_an_executable_of_its_shape,
     }
     contexts {
         a_thread_gets_back_what_it_had,

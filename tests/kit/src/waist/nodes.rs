@@ -108,6 +108,12 @@ impl<D: Driver> Rig<D> {
         unsafe { self.driver().exec_set_launch(exec, node, function, &shape, &params.pointers()) }
     }
 
+    /// Give an executable the parameters of another graph.
+    pub(super) fn update(&self, exec: &mut Exec<'_, D>, graph: &Graph<'_, D>) -> DriverResult {
+        // SAFETY: as for adding the nodes.
+        unsafe { self.driver().exec_update(exec, graph) }
+    }
+
     /// Check that `stream` works: it is in no capture, and fresh work, captured and not, gives its bytes.
     ///
     /// # Panics
