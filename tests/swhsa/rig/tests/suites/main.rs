@@ -5,4 +5,5 @@
 
 mod conformance;
 mod ground;
+mod sweep;
 mod waist;
