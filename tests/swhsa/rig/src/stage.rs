@@ -9,6 +9,9 @@ use graphreel_compilers::{Absent, announce, present};
 /// Names the folder with the device's library, and what is kept for it. Where it is set, the process runs on the device.
 const FOLDER: &str = "GRAPHREEL_SWHSA_FOLDER";
 
+/// The name that AMD's runtime asks for.
+const LIBRARY: &str = "libhsa-runtime64.so.1";
+
 /// What the device can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Personality {
@@ -50,6 +53,16 @@ impl Stage {
         self.tree.version()
     }
 
+    /// The file of AMD's runtime.
+    pub fn runtime(&self) -> Option<PathBuf> {
+        self.tree.library("libamdhip64")
+    }
+
+    /// The file of the device's library.
+    pub fn device(&self) -> PathBuf {
+        self.folder.join(LIBRARY)
+    }
+
     /// Start a program on the device.
     pub fn command(&self, program: &Path, personality: Personality) -> Command {
         let mut command = self.tree.command(program, &[&self.folder]);
@@ -71,7 +84,7 @@ fn lay_out() -> std::io::Result<PathBuf> {
     let library = beside.find(|library| library.is_file()).ok_or_else(missing)?;
     let folder = library.with_file_name("swhsa");
     std::fs::create_dir_all(&folder)?;
-    let name = folder.join("libhsa-runtime64.so.1");
+    let name = folder.join(LIBRARY);
     if std::fs::read_link(&name).ok().as_deref() != Some(library.as_path()) {
         // Other tests do the same at the same time; each leaves the same link.
         let own = folder.join(format!("link-{}", std::process::id()));

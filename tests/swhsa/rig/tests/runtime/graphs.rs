@@ -205,5 +205,10 @@ fn independent_launches_wait_for_what_was_before_them() {
         let together = wrong_results(&hip, Begins::Together);
         println!("wrong results: {apart} apart, {together} behind one root");
         assert_eq!(together, 0, "a graph with one root runs behind the work of its stream");
+        // HIP 7.2.4 starts all but one of them ahead of it, which `HipDriver` avoids by such a root.
+        assert!(
+            apart == 0 || hip.library.version.release() >= (7, 0),
+            "they ran ahead of earlier work of their stream"
+        );
     });
 }
