@@ -154,6 +154,7 @@ fn the_kernels_compile() {
         relaxed_capture: true,
         capture_tail: true,
         free_waits_for_device: true,
+        unload_waits_for_device: true,
         updates_per_exec_max: None,
         launch_items_max: u64::MAX,
         groups_max: [65_535; 3],
