@@ -286,6 +286,7 @@ pub trait Driver: Send + Sync + 'static {
     /// CUDA `cuStreamBeginCapture_v2(CU_STREAM_CAPTURE_MODE_RELAXED)`; HIP `hipStreamBeginCapture(hipStreamCaptureModeRelaxed)`.
     /// Refused on the null stream and on a stream that is capturing. In relaxed mode any thread may end it; a
     /// synchronisation of the whole device still breaks it.
+    /// HIP takes events of the stream that were recorded before for the capture's, so its driver captures on a second stream.
     fn capture_begin(&self, stream: &Self::Stream) -> DriverResult;
 
     /// What the stream does with work now.
@@ -314,7 +315,8 @@ pub trait Driver: Send + Sync + 'static {
 
     /// A graph with no nodes.
     ///
-    /// CUDA `cuGraphCreate`; HIP `hipGraphCreate`; flags 0.
+    /// CUDA `cuGraphCreate`; HIP `hipGraphCreate`; flags 0. HIP 7.2 starts nodes that depend on nothing ahead of earlier work of
+    /// the launch's stream, so HIP's driver adds an empty node before all others, and does not count it.
     fn graph_create(&self) -> DriverResult<Self::Graph>;
 
     /// Add a launch that runs after `after`, which has no duplicates.

@@ -194,7 +194,7 @@ fn native_kernels_are_compiled_or_taken_as_they_are() {
     let vouched = |kernel: NativeKernel| -> KernelSource {
         #[expect(unsafe_code, reason = "the kernel is only compiled")]
         // SAFETY: nothing launches it.
-        unsafe { kernel.vouch() }.unwrap().into()
+        unsafe { kernel.vouch() }.unwrap()
     };
     let buffer = || NativeBuffer::block("x", Access::ReadWrite, 256);
     let source = vouched(native(NativeLanguage::HipCpp, text.as_bytes()).buffer(buffer()).option("-DN=3"));
