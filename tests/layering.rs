@@ -94,3 +94,10 @@ fn the_writer_and_what_compiles_its_text_know_only_the_core() {
     assert_eq!(ours("graphreel-cpp"), ["graphreel"]);
     assert_eq!(ours("graphreel-compilers"), ["graphreel"]);
 }
+
+#[test]
+fn the_software_device_knows_nothing_of_ours() {
+    assert_eq!(ours("graphreel-swhsa"), Vec::<String>::new());
+    let built = ["graphreel", "graphreel-compilers", "graphreel-cpp", "graphreel-swhsa"];
+    assert_eq!(ours("graphreel-swhsa-rig"), built);
+}

@@ -24,6 +24,9 @@ const KEPT: usize = 256;
 /// The longest sleep of a wait: a value may also be written past this library, through its address.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
+/// The longest wait for handlers at the end of the process.
+const DRAIN_MAX: Duration = Duration::from_millis(500);
+
 /// `amd_signal_t`, whose members the runtime above may read, and a mark behind it.
 #[repr(C, align(64))]
 pub(crate) struct Cell {
@@ -77,6 +80,8 @@ struct Handler {
 static FREE: Mutex<VecDeque<&'static Cell>> = Mutex::new(VecDeque::new());
 static HANDLERS: Mutex<Vec<Handler>> = Mutex::new(Vec::new());
 static HANDLING: AtomicBool = AtomicBool::new(false);
+/// Whether a handler is being called now.
+static CALLING: AtomicBool = AtomicBool::new(false);
 static BELL: Mutex<u64> = Mutex::new(0);
 static RUNG: Condvar = Condvar::new();
 
@@ -276,6 +281,7 @@ fn handle() {
             let Some(at) = all.iter().position(holds) else { return false };
             let handler = all.remove(at);
             let value = load(handler.signal);
+            CALLING.store(true, Ordering::Release);
             ready = Some((handler, value));
             true
         });
@@ -287,7 +293,29 @@ fn handle() {
         } else {
             count::gone(Kind::Handler);
         }
+        CALLING.store(false, Ordering::Release);
+        ring();
     }
+}
+
+/// Whether nothing is left to call now.
+fn quiet() -> bool {
+    let all = lock(&HANDLERS);
+    !CALLING.load(Ordering::Acquire)
+        && !all.iter().any(|handler| handler.condition.holds(load(handler.signal), handler.against))
+}
+
+/// The process ends: what is ready is still called, before what it is called into is destroyed.
+pub(crate) extern "C" fn drain() {
+    wait_until(Some(Instant::now() + DRAIN_MAX), quiet);
+}
+
+/// Call nothing any more, once this returns.
+pub(crate) fn forget_handlers() {
+    for _ in std::mem::take(&mut *lock(&HANDLERS)) {
+        count::gone(Kind::Handler);
+    }
+    wait_until(Some(Instant::now() + DRAIN_MAX), || !CALLING.load(Ordering::Acquire));
 }
 
 #[cfg(test)]

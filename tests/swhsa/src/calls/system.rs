@@ -18,6 +18,9 @@ extern "C" fn hsa_init() -> Status {
     }
     if OPENED.fetch_add(1, Ordering::AcqRel) == 0 {
         report::note(|| format!("begins as {}", settings::get().personality.isa));
+        // It runs before what the runtime above destroys when the process ends, since that was made before.
+        // SAFETY: the function may be called at any time.
+        unsafe { libc::atexit(signal::drain) };
     }
     Status::SUCCESS
 }
@@ -27,6 +30,7 @@ extern "C" fn hsa_shut_down() -> Status {
     match OPENED.fetch_update(Ordering::AcqRel, Ordering::Acquire, |opened| opened.checked_sub(1)) {
         Err(_) => Status(0x100B),
         Ok(1) => {
+            signal::forget_handlers();
             queue::destroy_all();
             Status::SUCCESS
         }
