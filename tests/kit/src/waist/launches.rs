@@ -134,6 +134,33 @@ pub fn a_kernel_has_attributes<D: Driver>(rig: &Rig<D>) -> DriverResult {
     Ok(())
 }
 
+/// CUDA: a kernel has more than 48 KiB of dynamic workgroup memory once it is allowed it. HIP: it has it without asking. Its
+/// attribute says which.
+pub fn a_kernel_has_all_the_workgroup_memory_of_the_device<D: Driver>(rig: &Rig<D>) -> DriverResult {
+    let words = rig.driver().caps().shared_bytes_max / 4;
+    // The first and the last word change places through workgroup memory.
+    let wgsl = format!(
+        "var<workgroup> tile: array<u32, {words}>;
+        @group(0) @binding(0) var<storage, read_write> x: array<u32>;
+        @compute @workgroup_size(2) fn swap(@builtin(local_invocation_index) i: u32) {{
+            tile[i * {last}u] = x[i];
+            workgroupBarrier();
+            x[i] = tile[(1u - i) * {last}u] + tile[{middle}u];
+        }}",
+        last = words - 1,
+        middle = words / 2,
+    );
+    let (code, memory) = (rig.code(&wgsl)?, rig.words(&[5, 7])?);
+    let dynamic = code.shape([1; 3]).shared_bytes;
+    let allowed = rig.driver().function_attribute(code.function, FunctionAttribute::DynamicBytesMax)?;
+    if allowed < dynamic {
+        rig.driver().function_allow_shared(code.function, dynamic)?;
+    }
+    rig.launch(&code, [1; 3], &code.params(&[whole(&memory)], &[]), &rig.a)?;
+    assert_eq!(rig.read(&memory)?, [7, 5], "{dynamic} bytes, of which {allowed} without asking");
+    Ok(())
+}
+
 /// Both: an image can be loaded more than once, and each module is unloaded by itself.
 pub fn a_module_may_be_loaded_and_unloaded_again<D: Driver>(rig: &Rig<D>) -> DriverResult {
     let (kept, memory) = (rig.code(INC)?, rig.words(&[0])?);

@@ -55,6 +55,7 @@ registry! { $ waist_conformance waist
         an_indirect_kernel_sees_its_counts_as_the_grid,
         parameters_are_copied_during_the_call,
         a_kernel_has_attributes,
+        a_kernel_has_all_the_workgroup_memory_of_the_device,
         a_module_may_be_loaded_and_unloaded_again,
     }
     captures {
