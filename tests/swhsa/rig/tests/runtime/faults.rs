@@ -82,3 +82,26 @@ fn the_host_cannot_read_device_memory() {
         assert_eq!(ended.status.signal(), Some(11), "{}", ended.text);
     });
 }
+
+#[test]
+fn a_copy_that_fails_ends_and_changes_nothing() {
+    everywhere("faults::a_copy_that_fails_ends_and_changes_nothing", || {
+        // Smaller copies are made by a kernel.
+        const WORDS: usize = 2 << 20;
+        let hip = Hip::bare();
+        if hip.library.version.release() >= (7, 0) {
+            println!("HIP 7 waits for ever for a copy whose signal is below zero: nothing to see");
+            return;
+        }
+        let (stream, x) = (hip.stream(), hip.device_memory(WORDS * 4));
+        ok(hip.hipMemsetD32Async(x, 7, WORDS, stream));
+        let source = hip.pinned(WORDS, 5);
+        ok(hip.hipStreamSynchronize(stream));
+        hip.control.fault(FaultKind::Copy, 0, 1, 0);
+        let copied = hip.hipMemcpyHtoDAsync(x, source.address.cast(), WORDS * 4, stream);
+        let code = first_error([copied, hip.hipStreamSynchronize(stream)]);
+        // HIP 6.4 takes a signal below zero for an end like any other.
+        assert_eq!((code, hip.control.fault_clear()), (0, 0));
+        assert!(hip.words(x, WORDS, stream).iter().all(|word| *word == 7), "nothing was copied");
+    });
+}
