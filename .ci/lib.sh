@@ -87,14 +87,9 @@ vendor_folder() {
     (cd "$folder" && pwd)
 }
 
-# What compiles generated C++: g++, and the vendors' compilers, which need no GPU. Sets the variables by which tests find
-# them. Where one cannot be had it says so, and tests skip it unless GRAPHREEL_REQUIRE names it.
-compilers() {
+# AMD's HIP runtime of each suite of Debian that can be had, with its compiler. Sets the variables by which tests find them.
+hip_runtimes() {
     local found
-    command -v g++ >/dev/null || install_packages "No g++ was found" g++
-    if [ -z "${GRAPHREEL_NVRTC:-}" ] && found=$(.ci/nvrtc); then
-        export GRAPHREEL_NVRTC=$found
-    fi
     if [ -z "${GRAPHREEL_HIPRTC:-}" ] && found=$(.ci/hip testing); then
         export GRAPHREEL_HIPRTC=$found
     fi
@@ -105,6 +100,17 @@ compilers() {
             say "HIP of Debian experimental: SKIPPED. The HIP backend is not held against the newest headers and libraries"
         fi
     fi
+}
+
+# What compiles generated C++: g++, and the vendors' compilers, which need no GPU. Sets the variables by which tests find
+# them. Where one cannot be had it says so, and tests skip it unless GRAPHREEL_REQUIRE names it.
+compilers() {
+    local found
+    command -v g++ >/dev/null || install_packages "No g++ was found" g++
+    if [ -z "${GRAPHREEL_NVRTC:-}" ] && found=$(.ci/nvrtc); then
+        export GRAPHREEL_NVRTC=$found
+    fi
+    hip_runtimes
 }
 
 # The version of HIP that the sources last passed on, which the tests know.

@@ -159,6 +159,22 @@ impl Control {
         Kind::ALL.map(|kind| (kind, self.live(kind))).to_vec()
     }
 
+    /// Do the same again and again, and tell what grew in each of three stretches: what is leaked does, and what the runtime
+    /// keeps for later does not.
+    pub fn leaks(&self, rounds: usize, mut round: impl FnMut()) -> Vec<String> {
+        let mut counts = vec![self.census()];
+        for _ in 0..3 {
+            (0..rounds).for_each(|_| round());
+            counts.push(self.census());
+        }
+        let grew = |at: &usize| counts.windows(2).all(|pair| pair[1][*at].1 > pair[0][*at].1);
+        let told = |at: usize| {
+            let numbers: Vec<u64> = counts.iter().map(|count| count[at].1).collect();
+            format!("{:?}: {numbers:?} after each {rounds} rounds", counts[0][at].0)
+        };
+        (0..counts[0].len()).filter(grew).map(told).collect()
+    }
+
     /// Let operations fail with a status of HSA's: `times` of them, after `after` more that go well.
     pub fn fault(&self, kind: FaultKind, after: u32, times: u32, status: u32) {
         // SAFETY: the call takes numbers.

@@ -21,6 +21,9 @@ pub(crate) use virtual_range::{
     address_free, handle_create, handle_release, handle_retain, map, reserve, set_access, unmap,
 };
 
+/// How many ranges that begin before an address are looked at.
+const NESTED_MAX: usize = 64;
+
 /// What a range of addresses is.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
@@ -67,8 +70,9 @@ pub(crate) fn pages(bytes: usize) -> Option<usize> {
 /// The range that an address lies in.
 pub(crate) fn find(address: usize) -> Option<Range> {
     let ranges = ranges();
-    let (_, range) = ranges.range(..=address).next_back()?;
-    (address - range.base < range.bytes).then(|| range.clone())
+    // Locked ranges may lie in one another: the nearest beginning is not always the one.
+    let mut before = ranges.range(..=address).rev().take(NESTED_MAX);
+    before.find(|(_, range)| address - range.base < range.bytes).map(|(_, range)| range.clone())
 }
 
 /// Bytes of the device that are taken.

@@ -44,6 +44,19 @@ fn what_is_not_the_devices_is_not_reached() {
 }
 
 #[test]
+fn locked_memory_may_lie_in_locked_memory() {
+    let own = vec![7u8; 4 * PAGE];
+    let base = own.as_ptr() as usize;
+    assert_eq!(lock(base, own.len(), 0), Status::SUCCESS);
+    assert_eq!(lock(base + PAGE, 16, 0), Status::SUCCESS);
+    assert_eq!(reach(base + PAGE + 100, 8), Ok(base + PAGE + 100));
+    assert_eq!(unlock(base), Status::SUCCESS);
+    assert!(reach(base + PAGE + 100, 8).is_err());
+    assert_eq!(unlock(base + PAGE), Status::SUCCESS);
+    assert_eq!(unlock(base + PAGE), Status::INVALID_ALLOCATION);
+}
+
+#[test]
 fn more_than_the_device_has_is_refused() {
     assert_eq!(device_allocate(usize::try_from(DEVICE_BYTES).unwrap() + PAGE, 0), Err(Status::OUT_OF_RESOURCES));
     assert_eq!(device_allocate(0, 0), Err(Status::INVALID_ARGUMENT));

@@ -34,15 +34,11 @@ fn nothing_is_left_behind() {
         let hip = Hip::open();
         let image = hip.compile(super::hip::SCALE);
         (0..5).for_each(|_| round(&hip, &image));
-        ok(hip.hipDeviceSynchronize());
-        let before = hip.control.census();
-        (0..20).for_each(|_| round(&hip, &image));
-        ok(hip.hipDeviceSynchronize());
-        for ((kind, before), (_, after)) in before.iter().zip(hip.control.census()) {
-            // Handlers end on a thread of their own, shortly after what they wait for.
-            let room = if *kind == Kind::Handler { 2 } else { 0 };
-            assert!(after <= before + room, "{kind:?}: {before} before, {after} after 20 rounds");
-        }
+        let leaks = hip.control.leaks(10, || {
+            round(&hip, &image);
+            ok(hip.hipDeviceSynchronize());
+        });
+        assert!(leaks.is_empty(), "{leaks:?}");
         assert!(hip.control.made(Kind::Signal) > 0);
     });
 }
