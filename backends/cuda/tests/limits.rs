@@ -9,7 +9,7 @@ use graphreel::error::KernelProblem;
 use graphreel::graph::{Driver as _, HardwareServer};
 use graphreel::kernel::{KernelSource, NativeBuffer, NativeKernel, NativeLanguage};
 use graphreel::memory::Access;
-use graphreel::recording::Tier;
+use graphreel::recording::{CapturePolicy, Tier};
 use graphreel::{Config, Device, Grid, Kernel, ServerError};
 use graphreel_cpp::cache::{Cache, Place, Settings};
 use graphreel_cuda::nvrtc::Search;
@@ -84,7 +84,9 @@ fn a_kernel_may_use_more_workgroup_memory_than_any_has() {
         let data = device.upload(&forward).unwrap();
         device.launch(&kernel, Grid::groups(1), (&data,)).unwrap();
         assert_eq!(data.read::<u32>().unwrap(), backward, "{tiers:?}");
-        let (graph, ()) = device.capture(|c| c.launch(&kernel, Grid::groups(1), (&data,))).unwrap();
+        let recorded = device.capture_as(CapturePolicy::AllowEager, |c| c.launch(&kernel, Grid::groups(1), (&data,)));
+        let (graph, ()) = recorded.unwrap();
+        assert_eq!(graph.report().tier, tiers[0]);
         graph.replay().unwrap();
         assert_eq!(data.read::<u32>().unwrap(), forward, "{tiers:?}");
     }
