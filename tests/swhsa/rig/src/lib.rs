@@ -5,8 +5,9 @@ mod control;
 mod host_kernels;
 mod stage;
 mod translator;
+mod twin;
 
 pub use control::{Body, Control, FaultKind, Kind};
 pub use host_kernels::HostKernels;
-pub use stage::{Ended, PERSONALITIES, Personality, Stage, ending, everywhere, inside};
-pub use translator::Rigged;
+pub use stage::{Ended, PERSONALITIES, Personality, Stage, again, ending, everywhere, inside};
+pub use translator::{Rigged, Twin};

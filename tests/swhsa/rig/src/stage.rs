@@ -100,6 +100,23 @@ pub fn inside() -> Option<PathBuf> {
     std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
+/// One test of this program in a process of its own, which starts as this one did: by the loader beside AMD's runtime, whose words
+/// come before the program's.
+///
+/// # Errors
+///
+/// How this process was started cannot be told.
+pub fn again(test: &str) -> std::io::Result<Command> {
+    let line = std::fs::read("/proc/self/cmdline")?;
+    let program = std::env::args_os().next().ok_or_else(|| std::io::Error::other("this process has no name"))?;
+    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let mut words: Vec<String> = words.take_while(|word| program != **word).collect();
+    words.push(program.to_string_lossy().into_owned());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(["--exact", test, "--nocapture"]);
+    Ok(command)
+}
+
 /// How a child ended that ran a test's body.
 #[derive(Clone, Debug)]
 pub struct Ended {

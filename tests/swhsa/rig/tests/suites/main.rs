@@ -4,6 +4,10 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod conformance;
+mod cts;
+mod digits;
 mod ground;
+mod leaks;
+mod native;
 mod sweep;
 mod waist;

@@ -1,0 +1,312 @@
+//! What a device made is given back: of every object that AMD's runtime makes below it, as many live after a round of work as
+//! after the one before. Each test is one way to work, or to break off.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![expect(unsafe_code, reason = "the application beside the device calls the runtime")]
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use graphreel::graph::HardwareServer;
+use graphreel::memory::Access;
+use graphreel::recording::Tier;
+use graphreel::{Buffer, Config, Device, Graph, Grid, Kernel, Result, ServerError};
+use graphreel_hip::{BACKEND, HipServer, Interop as _};
+use graphreel_hip_sys::constant::hipStreamNonBlocking;
+use graphreel_hip_sys::{Library, library};
+use graphreel_swhsa_rig::{Control, Kind};
+use graphreel_testkit::kernels;
+use graphreel_testkit::watched::Live;
+
+use super::ground::{self, TIERS, settled};
+
+/// Words of the buffers.
+const WORDS: usize = 5000;
+
+/// Rounds before the counts are held: the runtime keeps some of what it made first.
+const FIRST: usize = 3;
+
+/// Rounds of which none may leave more than the one before.
+const ROUNDS: usize = 5;
+
+/// Do the same again and again, and find as many objects of each kind after each round. `used` are made in the course of it:
+/// were they not, their counts would tell nothing.
+fn nothing_is_left(test: &str, used: &[Kind], round: impl Fn()) {
+    if !ground::there(test) {
+        return;
+    }
+    let control = Control::open().unwrap();
+    (0..FIRST).for_each(|_| round());
+    let made = |kind: &Kind| control.made(*kind);
+    let (before, first) = (control.census(), used.iter().map(made).collect::<Vec<_>>());
+    for done in 1..=ROUNDS {
+        round();
+        println!("{test} {done}: {:?}", control.census());
+    }
+    let _ = before;
+    for (kind, first) in used.iter().zip(first) {
+        assert!(control.made(*kind) > first, "{test}: no round made any {kind:?}");
+    }
+}
+
+/// The whole life of a device of one tier, around `work`.
+fn life(tier: Tier, work: impl FnOnce(&Device) -> Result<()>) {
+    let (device, watch) = ground::device(&[tier], Vec::new()).unwrap();
+    work(&device).unwrap();
+    drop(device);
+    assert_eq!(settled(&watch), Live::default(), "{tier:?}");
+}
+
+fn material(device: &Device) -> Result<(Kernel, Buffer)> {
+    Ok((device.kernel(kernels::INC)?, device.upload(&[1u32; WORDS])?))
+}
+
+fn graph(device: &Device, inc: &Kernel, buffer: &Buffer) -> Result<Graph> {
+    let grid = Grid::stride(WORDS as u64);
+    let record = device.capture(|c| {
+        let grid = c.grid_param("grid", grid, Grid::groups(100));
+        c.launch(inc, &grid, (buffer,))?;
+        c.launch(inc, &grid, (buffer,))
+    });
+    Ok(record?.0)
+}
+
+/// What a life makes below the runtime, whatever it does.
+const ALWAYS: [Kind; 7] = [
+    Kind::DeviceMemory,
+    Kind::HostMemory,
+    Kind::Signal,
+    Kind::Handler,
+    Kind::Reader,
+    Kind::Executable,
+    Kind::Kernel,
+];
+
+#[test]
+fn of_eager_work_nothing_is_left() {
+    nothing_is_left("leaks::of_eager_work_nothing_is_left", &ALWAYS, || {
+        life(Tier::Captured, |device| {
+            let (inc, buffer) = material(device)?;
+            let (copy, large) = (device.alloc(4 * WORDS as u64)?, device.alloc(40 << 20)?);
+            large.fill(7)?;
+            let streams = [device.stream(), device.stream(), device.stream()];
+            for stream in &streams {
+                stream.launch(&inc, Grid::stride(WORDS as u64), (&buffer,))?;
+                stream.copy(&buffer, &copy)?;
+            }
+            assert_eq!(copy.read::<u32>()?, [4; WORDS]);
+            drop(large);
+            device.trim();
+            streams[0].sync()
+        });
+    });
+}
+
+#[test]
+fn of_graphs_nothing_is_left() {
+    nothing_is_left("leaks::of_graphs_nothing_is_left", &ALWAYS, || {
+        for tier in TIERS {
+            life(tier, |device| {
+                let (inc, buffer) = material(device)?;
+                let graph = graph(device, &inc, &buffer)?;
+                for groups in [3, 5, 7] {
+                    graph.update(|update| update.grid("grid", [groups, 1, 1]))?;
+                    graph.replay()?;
+                }
+                graph.replay_timed()?.wait()?;
+                assert_eq!(buffer.read::<u32>()?, [9; WORDS]);
+                Ok(())
+            });
+        }
+    });
+}
+
+/// Updates enough for the executable to be made anew.
+#[test]
+fn of_executables_that_are_made_anew_nothing_is_left() {
+    nothing_is_left("leaks::of_executables_that_are_made_anew_nothing_is_left", &ALWAYS, || {
+        life(Tier::Captured, |device| {
+            let (inc, buffer) = material(device)?;
+            let graph = graph(device, &inc, &buffer)?;
+            for groups in 0..200 {
+                graph.update(|update| update.grid("grid", [1 + groups % 90, 1, 1]))?;
+                graph.replay()?;
+            }
+            assert_eq!(buffer.read::<u32>()?, [401; WORDS]);
+            Ok(())
+        });
+    });
+}
+
+/// Before a replay, before its end, and after the device's own handles.
+#[test]
+fn of_graphs_that_are_dropped_early_nothing_is_left() {
+    nothing_is_left("leaks::of_graphs_that_are_dropped_early_nothing_is_left", &ALWAYS, || {
+        for tier in TIERS {
+            life(tier, |device| {
+                let (inc, buffer) = material(device)?;
+                drop(graph(device, &inc, &buffer)?);
+                let running = graph(device, &inc, &buffer)?;
+                running.replay()?;
+                drop(running);
+                let last = graph(device, &inc, &buffer)?;
+                drop((inc, buffer));
+                last.replay()?;
+                Ok(())
+            });
+        }
+    });
+}
+
+/// By the program's own error, by what a capture refuses, and given up.
+#[test]
+fn of_captures_that_fail_nothing_is_left() {
+    nothing_is_left("leaks::of_captures_that_fail_nothing_is_left", &ALWAYS, || {
+        for tier in TIERS {
+            life(tier, |device| {
+                let (inc, buffer) = material(device)?;
+                let grid = Grid::stride(WORDS as u64);
+                let stopped = || ServerError::unsupported("going on", "the test stops here");
+                let failed = device.capture(|c| {
+                    c.launch(&inc, grid, (&buffer,))?;
+                    Err::<(), _>(stopped())
+                });
+                assert!(failed.is_err(), "{tier:?}");
+                let failed = device.capture(|c| {
+                    c.launch(&inc, grid, (&buffer,))?;
+                    c.launch(&inc, [u32::MAX, 1, 1], (&buffer,))
+                });
+                assert!(failed.is_err(), "{tier:?}");
+                let stream = device.stream();
+                stream.begin_capture()?;
+                stream.launch(&inc, grid, (&buffer,))?;
+                stream.graph_abort()?;
+                assert_eq!(buffer.read::<u32>()?, [1; WORDS], "nothing of it ran");
+                graph(device, &inc, &buffer)?.replay()?.wait()?;
+                assert_eq!(buffer.read::<u32>()?, [3; WORDS]);
+                Ok(())
+            });
+        }
+    });
+}
+
+/// A device that is closed with work under way, and one that had none.
+#[test]
+fn of_a_device_that_is_closed_nothing_is_left() {
+    nothing_is_left("leaks::of_a_device_that_is_closed_nothing_is_left", &ALWAYS, || {
+        life(Tier::Captured, |_| Ok(()));
+        for tier in TIERS {
+            life(tier, |device| {
+                let (inc, buffer) = material(device)?;
+                let graph = graph(device, &inc, &buffer)?;
+                for _ in 0..10 {
+                    graph.replay()?;
+                    device.launch(&inc, Grid::stride(WORDS as u64), (&buffer,))?;
+                }
+                Ok(())
+            });
+        }
+    });
+}
+
+/// An application that has a stream and, from the runtime's pool, memory.
+struct Application {
+    library: &'static Library,
+    stream: *mut c_void,
+    memory: *mut c_void,
+}
+
+impl Application {
+    fn start() -> Self {
+        let library = library().unwrap();
+        let (mut stream, mut memory) = (null_mut(), null_mut());
+        // SAFETY: there is room for the handle.
+        unsafe { library.calls.hipStreamCreateWithFlags(&raw mut stream, hipStreamNonBlocking) }.unwrap();
+        // SAFETY: there is room for the address, and the stream lives.
+        unsafe { library.calls.hipMallocAsync(&raw mut memory, 4 * WORDS, stream) }.unwrap();
+        // SAFETY: the stream lives.
+        unsafe { library.calls.hipStreamSynchronize(stream) }.unwrap();
+        Self { library, stream: stream.cast(), memory }
+    }
+
+    fn fill(&self, word: i32) {
+        // SAFETY: the memory has so many words, and the stream orders it.
+        unsafe { self.library.calls.hipMemsetD32Async(self.memory.cast(), word, WORDS, self.stream.cast()) }.unwrap();
+    }
+
+    fn end(self) {
+        let stream = self.stream.cast();
+        // SAFETY: nothing uses it any more.
+        unsafe { self.library.calls.hipFreeAsync(self.memory, stream) }.unwrap();
+        // SAFETY: the stream lives.
+        unsafe { self.library.calls.hipStreamSynchronize(stream) }.unwrap();
+        // SAFETY: its work is done.
+        unsafe { self.library.calls.hipStreamDestroy(stream) }.unwrap();
+    }
+}
+
+/// Says when nothing of ours uses the application's memory.
+struct Owner(Arc<AtomicBool>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn with<R>(device: &Device, act: impl FnOnce(&mut HipServer) -> R) -> R {
+    device.with_server(act).expect("the device is over HIP")
+}
+
+/// The application's stream and memory as ours, with a graph over them, and our stream as its.
+fn beside(application: &Application, device: &Device, unused: &Arc<AtomicBool>) -> Result<()> {
+    // SAFETY: the stream waits for no other, captures nothing, and is destroyed after the device is given back.
+    let theirs = with(device, |server| unsafe { server.adopt_raw_stream(application.stream) })?;
+    let (address, bytes) = (application.memory as u64, 4 * WORDS as u64);
+    let owner = Box::new(Owner(Arc::clone(unused)));
+    // SAFETY: the application frees the memory at its end alone, and orders what it does with it by `raw_buffer`.
+    let handle = with(device, |server| unsafe { server.wrap_pointer(theirs, address, bytes, owner) })?;
+    let buffer = device.adopt(handle.binding())?;
+    let inc = device.kernel(kernels::INC)?;
+    let graph = graph(device, &inc, &buffer)?;
+    for round in 0..3 {
+        with(device, |server| server.raw_buffer(theirs, &buffer.binding(), Access::Write).map(drop))?;
+        application.fill(round);
+        graph.replay()?;
+        assert_eq!(buffer.read::<u32>()?, [round as u32 + 2; WORDS]);
+    }
+    let ours = device.stream().id();
+    with(device, |server| server.raw_stream(ours))?;
+    drop((graph, buffer, inc));
+    device.sync()?;
+    with(device, |server| graphreel::Server::return_stream(server, theirs));
+    device.trim();
+    Ok(())
+}
+
+/// Pools make the objects that nothing of ours does: addresses without memory, and memory without addresses.
+#[test]
+fn of_an_application_beside_the_device_nothing_is_left() {
+    let used = [&ALWAYS[..], &[Kind::Reservation, Kind::VirtualHandle, Kind::Mapping]].concat();
+    nothing_is_left("leaks::of_an_application_beside_the_device_nothing_is_left", &used, || {
+        for tier in TIERS {
+            let application = Application::start();
+            let (driver, translator) = ground::open().unwrap();
+            let config = Config { tiers: vec![tier], ..Config::default() };
+            let server = HardwareServer::open(driver, &BACKEND, translator.into(), config.clone()).unwrap();
+            let device = Device::new(Box::new(server), config);
+            let unused = Arc::new(AtomicBool::new(false));
+            beside(&application, &device, &unused).unwrap();
+            drop(device);
+            let end = Instant::now() + Duration::from_secs(30);
+            while !unused.load(Ordering::Acquire) {
+                assert!(Instant::now() < end, "something of ours uses the application's memory");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            application.end();
+        }
+    });
+}
