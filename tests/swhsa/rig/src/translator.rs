@@ -31,12 +31,7 @@ pub struct Rigged {
 
 impl Rigged {
     /// Wrap one. Of kernels in HIP's own languages those run that have a twin.
-    pub fn new(
-        inner: Box<dyn Translator>,
-        kernels: Arc<HostKernels>,
-        control: Arc<Control>,
-        twins: Vec<Twin>,
-    ) -> Self {
+    pub fn new(inner: Box<dyn Translator>, kernels: Arc<HostKernels>, control: Arc<Control>, twins: Vec<Twin>) -> Self {
         Self { inner, kernels, control, twins }
     }
 

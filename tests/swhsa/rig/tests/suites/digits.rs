@@ -155,7 +155,8 @@ fn each_image_is_read_as_the_host_reads_it() -> Result<()> {
     for tier in TIERS {
         let found = read(tier, &network, &pixels, batches)?;
         let pairs = found.iter().zip(&expected);
-        let wrong: Vec<usize> = pairs.enumerate().filter(|(_, (found, host))| found != host).map(|(at, _)| at).collect();
+        let wrong: Vec<usize> =
+            pairs.enumerate().filter(|(_, (found, host))| found != host).map(|(at, _)| at).collect();
         assert_eq!((found.len(), &wrong[..]), (batches * BATCH, &[][..]), "{tier:?}: images that are read otherwise");
     }
     announce(&format!("{TEST}: {} of {} images, on both tiers", batches * BATCH, labels.len()));

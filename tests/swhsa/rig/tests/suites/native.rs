@@ -191,9 +191,7 @@ fn share_a_graph(device: &Device, tier: Tier) {
     scene.launch(device, first).unwrap();
     check(first, "eagerly");
     let second = Parameters { scale: 0x0001_0001, key: 1 };
-    graph
-        .update(|u| u.set("scale", second.scale).bind("key", &scene.keys[1]).grid("strided", [16, 1, 1]))
-        .unwrap();
+    graph.update(|u| u.set("scale", second.scale).bind("key", &scene.keys[1]).grid("strided", [16, 1, 1])).unwrap();
     graph.replay().unwrap().wait().unwrap();
     check(second, "updated");
     let timed = graph.replay_timed().unwrap().wait().unwrap();
