@@ -10,7 +10,7 @@ use graphreel::graph::{Translated, Translator};
 use graphreel::kernel::{KernelSource, Reflection, Variant};
 use graphreel_cpp::{Dialect, Options, translate};
 
-use crate::{Control, HostKernels, twin};
+use crate::{Control, HostKernels, bundle, twin};
 
 /// A kernel in a language of HIP's own, as the host runs it.
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +59,11 @@ impl Rigged {
             InvalidKernel { kernel, problem: KernelProblem::Backend(why) }
         })?;
         let workgroup = Some(reflection.workgroup_size);
-        // SAFETY: both codes have the same parameters: those that one function lists, or those of one text. What is loaded stays.
-        unsafe { self.control.register(&translated.image, &translated.symbol, workgroup, function) };
+        for code in bundle::code_objects(&translated.image) {
+            // SAFETY: both codes have the same parameters: those that one function lists, or those of one text. What is loaded
+            // stays.
+            unsafe { self.control.register(code, &translated.symbol, workgroup, function) };
+        }
         Ok(())
     }
 }

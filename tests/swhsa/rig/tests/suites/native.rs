@@ -1,4 +1,4 @@
-//! Kernels in HIP C++ and code objects, beside kernels in WGSL in one graph: AMD's runtime loads what hipRTC made of them, and the same
+//! Kernels in HIP C++, code objects and bundles of them, beside kernels in WGSL in one graph: AMD's runtime loads what hipRTC made of them, and the same
 //! text, compiled by g++, runs on the device. One that nobody registered ends loudly.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
@@ -11,7 +11,7 @@ use graphreel::{Access, Buffer, Capture, Device, Grid, Kernel, Result};
 use graphreel_hip::devices;
 use graphreel_hip::hiprtc::{Hiprtc, Source};
 use graphreel_hip_sys::library;
-use graphreel_swhsa_rig::{Twin, again};
+use graphreel_swhsa_rig::{Twin, again, bundle};
 use graphreel_testkit::kernels;
 use graphreel_testkit::watched::Live;
 
@@ -35,7 +35,7 @@ extern "C" __global__ void affine(Params p, const unsigned* x, unsigned x_len, u
 const TURN: Twin = Twin {
     symbol: "turn",
     text: r#"
-extern "C" __global__ void __attribute__((used)) turn(unsigned* y, unsigned y_len) {
+extern "C" __global__ void turn(unsigned* y, unsigned y_len) {
     __shared__ unsigned tile[64];
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     tile[threadIdx.x] = i < y_len ? y[i] : 0u;
@@ -73,8 +73,9 @@ const THREADS: u32 = 64;
 /// Whole workgroups, since what one turns around is a whole one.
 const WORDS: u32 = 15 * THREADS;
 
-/// Keys by which the two key buffers mix.
-const KEYS: [[u32; 4]; 2] = [[0x0102_0304, 0xffff_0000, 7, 0], [0xdead_beef, 1, 0x8000_0000, 0x5555_5555]];
+/// Keys by which the key buffers mix: two that a replay chooses from, and one that stays.
+const KEYS: [[u32; 4]; 3] =
+    [[0x0102_0304, 0xffff_0000, 7, 0], [0xdead_beef, 1, 0x8000_0000, 0x5555_5555], [9, 0x0ff0_0ff0, 0, 0x8765_4321]];
 
 fn declared(language: NativeLanguage, code: impl AsRef<[u8]>, entry: &str) -> NativeKernel {
     NativeKernel::new(language, code, entry, [THREADS, 1, 1])
@@ -98,25 +99,29 @@ fn hip_cpp(twin: Twin, scalars: &[&str], x: bool) -> KernelSource {
     vouched(kernel.buffer(words("y", Access::ReadWrite)))
 }
 
-/// [`MIX`] as code for the device.
-fn mix() -> KernelSource {
+/// [`MIX`] as code for the device, and in a bundle beside code for another one.
+fn mix() -> [KernelSource; 2] {
     let hiprtc = Hiprtc::of(library().unwrap()).unwrap();
     let source = Source { text: MIX.text, name: "mix.hip", options: &[] };
-    let code = hiprtc.compile(&source, &devices().unwrap()[0].architecture).unwrap();
-    let kernel = declared(NativeLanguage::HipCodeObject, &code, MIX.symbol);
-    let key = NativeBuffer::block("key", Access::Read, 16);
-    vouched(kernel.buffer(words("y", Access::ReadWrite)).buffer(key))
+    let ours = &devices().unwrap()[0].architecture;
+    let code = hiprtc.compile(&source, ours).unwrap();
+    let bundled = bundle(&[("gfx942", &hiprtc.compile(&source, "gfx942").unwrap()), (ours, &code)]);
+    [code, bundled].map(|code| {
+        let kernel = declared(NativeLanguage::HipCodeObject, &code, MIX.symbol);
+        let key = NativeBuffer::block("key", Access::Read, 16);
+        vouched(kernel.buffer(words("y", Access::ReadWrite)).buffer(key))
+    })
 }
 
 /// One kernel of each kind, and what they work on.
 struct Scene {
     affine: Kernel,
     turn: Kernel,
-    mix: Kernel,
+    mix: [Kernel; 2],
     increment: Kernel,
     x: Buffer,
     y: Buffer,
-    keys: [Buffer; 2],
+    keys: [Buffer; 3],
     lanes: u32,
 }
 
@@ -132,7 +137,7 @@ impl Scene {
         Self {
             affine: device.kernel(hip_cpp(AFFINE, &["scale", "add"], true)).unwrap(),
             turn: device.kernel(hip_cpp(TURN, &[], false)).unwrap(),
-            mix: device.kernel(mix()).unwrap(),
+            mix: mix().map(|source| device.kernel(source).unwrap()),
             increment: device.kernel(kernels::INC).unwrap(),
             x: device.upload(&(0..WORDS).map(|i| i.wrapping_mul(3)).collect::<Vec<_>>()).unwrap(),
             y: device.upload(&[0u32; WORDS as usize]).unwrap(),
@@ -141,14 +146,14 @@ impl Scene {
         }
     }
 
-    /// The four kernels on the processor.
+    /// The kernels on the processor.
     fn after(&self, with: Parameters, words: &mut [u32]) {
         for (i, y) in (0u32..).zip(&mut *words) {
             *y = y.wrapping_mul(with.scale).wrapping_add(i.wrapping_mul(3)).wrapping_add(11);
         }
         words.chunks_mut(THREADS as usize).for_each(<[u32]>::reverse);
         for (i, y) in words.iter_mut().enumerate() {
-            *y = (y.wrapping_add(self.lanes) ^ KEYS[with.key][i % 4]).wrapping_add(1);
+            *y = (y.wrapping_add(self.lanes) ^ KEYS[with.key][i % 4] ^ KEYS[2][i % 4]).wrapping_add(1);
         }
     }
 
@@ -158,7 +163,8 @@ impl Scene {
         let whole = Grid::cover(WORDS.into());
         c.launch(&self.affine, whole, (&scale, 11u32, &self.x, &self.y))?;
         c.launch(&self.turn, whole, (&self.y,))?;
-        c.launch(&self.mix, whole, (&self.y, &key))?;
+        c.launch(&self.mix[0], whole, (&self.y, &key))?;
+        c.launch(&self.mix[1], whole, (&self.y, &self.keys[2]))?;
         c.launch(&self.increment, &strided, (&self.y,))
     }
 
@@ -166,7 +172,8 @@ impl Scene {
         let whole = Grid::cover(WORDS.into());
         device.launch(&self.affine, whole, (with.scale, 11u32, &self.x, &self.y))?;
         device.launch(&self.turn, whole, (&self.y,))?;
-        device.launch(&self.mix, whole, (&self.y, &self.keys[with.key]))?;
+        device.launch(&self.mix[0], whole, (&self.y, &self.keys[with.key]))?;
+        device.launch(&self.mix[1], whole, (&self.y, &self.keys[2]))?;
         device.launch(&self.increment, Grid::groups(5), (&self.y,))
     }
 }
@@ -175,7 +182,7 @@ fn share_a_graph(device: &Device, tier: Tier) {
     let scene = Scene::new(device);
     let first = Parameters { scale: 3, key: 0 };
     let (graph, ()) = device.capture(|c| scene.record(c, first)).unwrap();
-    assert_eq!((graph.report().tier, graph.report().nodes), (tier, 4));
+    assert_eq!((graph.report().tier, graph.report().nodes), (tier, 5));
     let mut expected: Vec<u32> = (0..WORDS).map(|i| i ^ 0x00ff_00ff).collect();
     scene.y.write(&expected).unwrap();
     let mut check = |with: Parameters, what: &str| {
@@ -195,7 +202,7 @@ fn share_a_graph(device: &Device, tier: Tier) {
     graph.replay().unwrap().wait().unwrap();
     check(second, "updated");
     let timed = graph.replay_timed().unwrap().wait().unwrap();
-    assert_eq!(timed.nodes.len(), 4, "each kernel is timed: {timed:?}");
+    assert_eq!(timed.nodes.len(), 5, "each kernel is timed: {timed:?}");
     check(second, "timed");
     let dot = graph.recording().to_dot();
     for kernel in ["affine (HIP C++)", "turn (HIP C++)", "mix (compiled code of HIP)"] {
