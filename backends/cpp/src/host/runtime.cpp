@@ -1,6 +1,11 @@
 // Runs kernels in host C++: workgroup after workgroup, and within one invocation after invocation. Where a kernel waits, each
-// invocation is a fiber. A wait that cannot end is told on stderr and ends the program. One run at a time.
+// invocation is a fiber, which is kept for the next workgroup and the next kernel. A wait that cannot end is told on stderr and
+// ends the program. One run at a time.
 
+// It takes a jump to another stack for a mistake.
+#undef _FORTIFY_SOURCE
+
+#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -40,6 +45,17 @@ const size_t STACK_BYTES = FIBERS_ARE_TOLD ? 1 << 20 : 256 << 10;
 
 enum class State { Ready, AtBarrier, AtExchange, Ended };
 
+// Where something goes on. It must not be moved: the system's part points into itself.
+struct Context {
+    ucontext_t system;
+    // Left and entered again without a system call, which a switch by `system` makes for the mask of signals.
+    jmp_buf here;
+    // Whether `here` is set.
+    bool left;
+    char* stack;
+    void* shadow;
+};
+
 struct Fiber {
     Invocation who;
     State state;
@@ -47,9 +63,7 @@ struct Fiber {
     // What it brought to an exchange.
     const void* value;
     uint32_t bytes;
-    ucontext_t context;
-    char* stack;
-    void* shadow;
+    Context* context;
 };
 
 struct Run {
@@ -58,8 +72,7 @@ struct Run {
     std::vector<Fiber> fibers;
     std::vector<Gathered> gathered;
     Fiber* running;
-    ucontext_t scheduler;
-    void* scheduler_shadow;
+    Context scheduler;
     const void* scheduler_stack;
     size_t scheduler_bytes;
 };
@@ -67,8 +80,9 @@ struct Run {
 // The run whose invocations wait; none while they do not.
 Run* run = nullptr;
 
-// Stacks are kept for the next workgroup and the next kernel.
-std::vector<char*> stacks;
+// Of every fiber that there ever was. Between two workgroups each stands at the end of its body. Never destroyed, as a kernel
+// may still run when the program ends.
+std::vector<Context*>& contexts = *new std::vector<Context*>;
 
 [[noreturn]] void fail(const char* what) {
     std::fflush(stdout);
@@ -85,11 +99,6 @@ char* new_stack() {
     // An overflow faults instead of reaching the stack below.
     if (mprotect(memory, page, PROT_NONE) != 0) fail("the guard of a stack cannot be set");
     return static_cast<char*>(memory) + page;
-}
-
-char* stack(size_t index) {
-    while (stacks.size() <= index) stacks.push_back(new_stack());
-    return stacks[index];
 }
 
 // Around each switch AddressSanitizer is told which stack is left and which one is entered.
@@ -109,25 +118,37 @@ void arrived(void* shadow, const void** bottom, size_t* bytes) {
 #endif
 }
 
+// Go on at `to`, until something goes on here.
+void change(Context& from, Context& to) {
+#if FIBERS_ARE_TOLD
+    // Its own jumps would make AddressSanitizer forget what it knows of the stack.
+    swapcontext(&from.system, &to.system);
+#else
+    if (_setjmp(from.here) != 0) return;
+    from.left = true;
+    if (to.left) _longjmp(to.here, 1);
+    setcontext(&to.system);
+    fail("no context for an invocation");
+#endif
+}
+
 // Back to the scheduler, until the invocation may go on.
 void wait(State state, int site) {
     Fiber* const fiber = run->running;
+    Context& context = *fiber->context;
     fiber->state = state;
     fiber->site = site;
-    leaving(&fiber->shadow, run->scheduler_stack, run->scheduler_bytes);
-    swapcontext(&fiber->context, &run->scheduler);
-    arrived(fiber->shadow, &run->scheduler_stack, &run->scheduler_bytes);
+    leaving(&context.shadow, run->scheduler_stack, run->scheduler_bytes);
+    change(context, run->scheduler);
+    arrived(context.shadow, &run->scheduler_stack, &run->scheduler_bytes);
 }
 
-void start() {
+[[noreturn]] void start() {
     arrived(nullptr, &run->scheduler_stack, &run->scheduler_bytes);
-    run->body(run->args);
-    Fiber* const fiber = run->running;
-    fiber->state = State::Ended;
-    // The stack will not be used again: its shadow is freed.
-    leaving(nullptr, run->scheduler_stack, run->scheduler_bytes);
-    swapcontext(&fiber->context, &run->scheduler);
-    fail("an invocation went on after its end");
+    for (;;) {
+        run->body(run->args);
+        wait(State::Ended, 0);
+    }
 }
 
 }  // namespace
@@ -141,9 +162,9 @@ namespace {
 void go_on(Fiber& fiber) {
     run->running = &fiber;
     wg_host_invocation = &fiber.who;
-    leaving(&run->scheduler_shadow, fiber.stack, STACK_BYTES);
-    swapcontext(&run->scheduler, &fiber.context);
-    arrived(run->scheduler_shadow, nullptr, nullptr);
+    leaving(&run->scheduler.shadow, fiber.context->stack, STACK_BYTES);
+    change(run->scheduler, *fiber.context);
+    arrived(run->scheduler.shadow, nullptr, nullptr);
     run->running = nullptr;
 }
 
@@ -200,25 +221,25 @@ bool pass_barrier() {
     return true;
 }
 
-void prepare(Fiber& fiber, char* stack) {
-    fiber.state = State::Ready;
-    fiber.stack = stack;
-    fiber.shadow = nullptr;
-    if (getcontext(&fiber.context) != 0) fail("no context for an invocation");
-    fiber.context.uc_stack.ss_sp = stack;
-    fiber.context.uc_stack.ss_size = STACK_BYTES;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, start, 0);
-    // AddressSanitizer would clear what it knows of the whole stack at every switch: slowly, and it would then miss overruns.
-    fiber.context.uc_stack.ss_size = 0;
-#if FIBERS_ARE_TOLD
-    // `start` never returned here, so that its frame is still marked.
-    __asan_unpoison_memory_region(stack + STACK_BYTES - 4096, 4096);
-#endif
+// The context of the fiber with that index.
+Context* context(size_t index) {
+    while (contexts.size() <= index) {
+        Context* const made = new Context{};
+        made->stack = new_stack();
+        if (getcontext(&made->system) != 0) fail("no context for an invocation");
+        made->system.uc_stack.ss_sp = made->stack;
+        made->system.uc_stack.ss_size = STACK_BYTES;
+        made->system.uc_link = nullptr;
+        makecontext(&made->system, start, 0);
+        // AddressSanitizer would clear what it knows of the whole stack at every switch: slowly, and it would then miss overruns.
+        made->system.uc_stack.ss_size = 0;
+        contexts.push_back(made);
+    }
+    return contexts[index];
 }
 
 void run_together() {
-    for (size_t k = 0; k < run->fibers.size(); ++k) prepare(run->fibers[k], stack(k));
+    for (Fiber& fiber : run->fibers) fiber.state = State::Ready;
     do {
         for (Fiber& fiber : run->fibers) {
             if (fiber.state == State::Ready) go_on(fiber);
@@ -262,6 +283,7 @@ void wg_host_run(const uint32_t groups[3], const uint32_t size[3], bool waits, B
         together.body = body;
         together.args = args;
         together.fibers.resize(invocations);
+        for (size_t k = 0; k < invocations; ++k) together.fibers[k].context = context(k);
         together.gathered.resize((invocations + WG_SUBGROUP_SIZE - 1) / WG_SUBGROUP_SIZE);
         run = &together;
     }
