@@ -2,10 +2,6 @@
 // invocation is a fiber, which is kept for the next workgroup and the next kernel. A wait that cannot end is told on stderr and
 // ends the program. One run at a time.
 
-// It takes a jump to another stack for a mistake.
-#undef _FORTIFY_SOURCE
-
-#include <csetjmp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +17,13 @@
 #define FIBERS_ARE_TOLD 1
 #else
 #define FIBERS_ARE_TOLD 0
+#endif
+
+// Whether fibers change places by code of our own: the system's asks the kernel for the mask of signals at each change.
+#if defined(__x86_64__) && !FIBERS_ARE_TOLD
+#define FIBERS_ARE_OURS 1
+#else
+#define FIBERS_ARE_OURS 0
 #endif
 
 #ifndef WG_SUBGROUP_SIZE
@@ -45,13 +48,13 @@ const size_t STACK_BYTES = FIBERS_ARE_TOLD ? 1 << 20 : 256 << 10;
 
 enum class State { Ready, AtBarrier, AtExchange, Ended };
 
-// Where something goes on. It must not be moved: the system's part points into itself.
+// Where something goes on. It must not be moved: the system's kind points into itself.
 struct Context {
+#if FIBERS_ARE_OURS
+    void* top;
+#else
     ucontext_t system;
-    // Left and entered again without a system call, which a switch by `system` makes for the mask of signals.
-    jmp_buf here;
-    // Whether `here` is set.
-    bool left;
+#endif
     char* stack;
     void* shadow;
 };
@@ -118,17 +121,41 @@ void arrived(void* shadow, const void** bottom, size_t* bytes) {
 #endif
 }
 
+#if FIBERS_ARE_OURS
+// Keeps what the System V ABI wants kept on the stack, puts its top behind the first pointer, and goes on at the top that the
+// second one is. How floats are rounded is the same for all.
+asm(R"(
+    .pushsection .text
+    .p2align 4
+    .type wg_host_change, @function
+wg_host_change:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size wg_host_change, . - wg_host_change
+    .popsection
+)");
+extern "C" __attribute__((visibility("hidden"))) void wg_host_change(void** from, void* to);
+#endif
+
 // Go on at `to`, until something goes on here.
 void change(Context& from, Context& to) {
-#if FIBERS_ARE_TOLD
-    // Its own jumps would make AddressSanitizer forget what it knows of the stack.
-    swapcontext(&from.system, &to.system);
+#if FIBERS_ARE_OURS
+    wg_host_change(&from.top, to.top);
 #else
-    if (_setjmp(from.here) != 0) return;
-    from.left = true;
-    if (to.left) _longjmp(to.here, 1);
-    setcontext(&to.system);
-    fail("no context for an invocation");
+    swapcontext(&from.system, &to.system);
 #endif
 }
 
@@ -221,18 +248,30 @@ bool pass_barrier() {
     return true;
 }
 
+// Let a context that has a stack begin with `start`.
+void set_out(Context& context) {
+#if FIBERS_ARE_OURS
+    // Six registers, where `start` is, and where it would return to, as after a call from a stack that is aligned.
+    void** const top = reinterpret_cast<void**>(context.stack + STACK_BYTES) - 8;
+    top[6] = reinterpret_cast<void*>(&start);
+    context.top = top;
+#else
+    if (getcontext(&context.system) != 0) fail("no context for an invocation");
+    context.system.uc_stack.ss_sp = context.stack;
+    context.system.uc_stack.ss_size = STACK_BYTES;
+    context.system.uc_link = nullptr;
+    makecontext(&context.system, start, 0);
+    // AddressSanitizer would clear what it knows of the whole stack at every switch: slowly, and it would then miss overruns.
+    context.system.uc_stack.ss_size = 0;
+#endif
+}
+
 // The context of the fiber with that index.
 Context* context(size_t index) {
     while (contexts.size() <= index) {
         Context* const made = new Context{};
         made->stack = new_stack();
-        if (getcontext(&made->system) != 0) fail("no context for an invocation");
-        made->system.uc_stack.ss_sp = made->stack;
-        made->system.uc_stack.ss_size = STACK_BYTES;
-        made->system.uc_link = nullptr;
-        makecontext(&made->system, start, 0);
-        // AddressSanitizer would clear what it knows of the whole stack at every switch: slowly, and it would then miss overruns.
-        made->system.uc_stack.ss_size = 0;
+        set_out(*made);
         contexts.push_back(made);
     }
     return contexts[index];
