@@ -1,5 +1,6 @@
 // Runs kernels in host C++: workgroup after workgroup, and within one invocation after invocation. Where a kernel waits, each
-// invocation is a fiber. A wait that cannot end is told on stderr and ends the program. One run at a time.
+// invocation is a fiber, which is kept for the next workgroup and the next kernel. A wait that cannot end is told on stderr and
+// ends the program. One run at a time.
 
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,13 @@
 #define FIBERS_ARE_TOLD 1
 #else
 #define FIBERS_ARE_TOLD 0
+#endif
+
+// Whether fibers change places by code of our own: the system's asks the kernel for the mask of signals at each change.
+#if defined(__x86_64__) && !FIBERS_ARE_TOLD
+#define FIBERS_ARE_OURS 1
+#else
+#define FIBERS_ARE_OURS 0
 #endif
 
 #ifndef WG_SUBGROUP_SIZE
@@ -40,6 +48,17 @@ const size_t STACK_BYTES = FIBERS_ARE_TOLD ? 1 << 20 : 256 << 10;
 
 enum class State { Ready, AtBarrier, AtExchange, Ended };
 
+// Where something goes on. It must not be moved: the system's kind points into itself.
+struct Context {
+#if FIBERS_ARE_OURS
+    void* top;
+#else
+    ucontext_t system;
+#endif
+    char* stack;
+    void* shadow;
+};
+
 struct Fiber {
     Invocation who;
     State state;
@@ -47,9 +66,7 @@ struct Fiber {
     // What it brought to an exchange.
     const void* value;
     uint32_t bytes;
-    ucontext_t context;
-    char* stack;
-    void* shadow;
+    Context* context;
 };
 
 struct Run {
@@ -58,8 +75,7 @@ struct Run {
     std::vector<Fiber> fibers;
     std::vector<Gathered> gathered;
     Fiber* running;
-    ucontext_t scheduler;
-    void* scheduler_shadow;
+    Context scheduler;
     const void* scheduler_stack;
     size_t scheduler_bytes;
 };
@@ -67,8 +83,9 @@ struct Run {
 // The run whose invocations wait; none while they do not.
 Run* run = nullptr;
 
-// Stacks are kept for the next workgroup and the next kernel.
-std::vector<char*> stacks;
+// Of every fiber that there ever was. Between two workgroups each stands at the end of its body. Never destroyed, as a kernel
+// may still run when the program ends.
+std::vector<Context*>& contexts = *new std::vector<Context*>;
 
 [[noreturn]] void fail(const char* what) {
     std::fflush(stdout);
@@ -85,11 +102,6 @@ char* new_stack() {
     // An overflow faults instead of reaching the stack below.
     if (mprotect(memory, page, PROT_NONE) != 0) fail("the guard of a stack cannot be set");
     return static_cast<char*>(memory) + page;
-}
-
-char* stack(size_t index) {
-    while (stacks.size() <= index) stacks.push_back(new_stack());
-    return stacks[index];
 }
 
 // Around each switch AddressSanitizer is told which stack is left and which one is entered.
@@ -109,25 +121,61 @@ void arrived(void* shadow, const void** bottom, size_t* bytes) {
 #endif
 }
 
+#if FIBERS_ARE_OURS
+// Keeps what the System V ABI wants kept on the stack, puts its top behind the first pointer, and goes on at the top that the
+// second one is. How floats are rounded is the same for all.
+asm(R"(
+    .pushsection .text
+    .p2align 4
+    .type wg_host_change, @function
+wg_host_change:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size wg_host_change, . - wg_host_change
+    .popsection
+)");
+extern "C" __attribute__((visibility("hidden"))) void wg_host_change(void** from, void* to);
+#endif
+
+// Go on at `to`, until something goes on here.
+void change(Context& from, Context& to) {
+#if FIBERS_ARE_OURS
+    wg_host_change(&from.top, to.top);
+#else
+    swapcontext(&from.system, &to.system);
+#endif
+}
+
 // Back to the scheduler, until the invocation may go on.
 void wait(State state, int site) {
     Fiber* const fiber = run->running;
+    Context& context = *fiber->context;
     fiber->state = state;
     fiber->site = site;
-    leaving(&fiber->shadow, run->scheduler_stack, run->scheduler_bytes);
-    swapcontext(&fiber->context, &run->scheduler);
-    arrived(fiber->shadow, &run->scheduler_stack, &run->scheduler_bytes);
+    leaving(&context.shadow, run->scheduler_stack, run->scheduler_bytes);
+    change(context, run->scheduler);
+    arrived(context.shadow, &run->scheduler_stack, &run->scheduler_bytes);
 }
 
-void start() {
+[[noreturn]] void start() {
     arrived(nullptr, &run->scheduler_stack, &run->scheduler_bytes);
-    run->body(run->args);
-    Fiber* const fiber = run->running;
-    fiber->state = State::Ended;
-    // The stack will not be used again: its shadow is freed.
-    leaving(nullptr, run->scheduler_stack, run->scheduler_bytes);
-    swapcontext(&fiber->context, &run->scheduler);
-    fail("an invocation went on after its end");
+    for (;;) {
+        run->body(run->args);
+        wait(State::Ended, 0);
+    }
 }
 
 }  // namespace
@@ -141,9 +189,9 @@ namespace {
 void go_on(Fiber& fiber) {
     run->running = &fiber;
     wg_host_invocation = &fiber.who;
-    leaving(&run->scheduler_shadow, fiber.stack, STACK_BYTES);
-    swapcontext(&run->scheduler, &fiber.context);
-    arrived(run->scheduler_shadow, nullptr, nullptr);
+    leaving(&run->scheduler.shadow, fiber.context->stack, STACK_BYTES);
+    change(run->scheduler, *fiber.context);
+    arrived(run->scheduler.shadow, nullptr, nullptr);
     run->running = nullptr;
 }
 
@@ -200,25 +248,37 @@ bool pass_barrier() {
     return true;
 }
 
-void prepare(Fiber& fiber, char* stack) {
-    fiber.state = State::Ready;
-    fiber.stack = stack;
-    fiber.shadow = nullptr;
-    if (getcontext(&fiber.context) != 0) fail("no context for an invocation");
-    fiber.context.uc_stack.ss_sp = stack;
-    fiber.context.uc_stack.ss_size = STACK_BYTES;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, start, 0);
+// Let a context that has a stack begin with `start`.
+void set_out(Context& context) {
+#if FIBERS_ARE_OURS
+    // Six registers, where `start` is, and where it would return to, as after a call from a stack that is aligned.
+    void** const top = reinterpret_cast<void**>(context.stack + STACK_BYTES) - 8;
+    top[6] = reinterpret_cast<void*>(&start);
+    context.top = top;
+#else
+    if (getcontext(&context.system) != 0) fail("no context for an invocation");
+    context.system.uc_stack.ss_sp = context.stack;
+    context.system.uc_stack.ss_size = STACK_BYTES;
+    context.system.uc_link = nullptr;
+    makecontext(&context.system, start, 0);
     // AddressSanitizer would clear what it knows of the whole stack at every switch: slowly, and it would then miss overruns.
-    fiber.context.uc_stack.ss_size = 0;
-#if FIBERS_ARE_TOLD
-    // `start` never returned here, so that its frame is still marked.
-    __asan_unpoison_memory_region(stack + STACK_BYTES - 4096, 4096);
+    context.system.uc_stack.ss_size = 0;
 #endif
 }
 
+// The context of the fiber with that index.
+Context* context(size_t index) {
+    while (contexts.size() <= index) {
+        Context* const made = new Context{};
+        made->stack = new_stack();
+        set_out(*made);
+        contexts.push_back(made);
+    }
+    return contexts[index];
+}
+
 void run_together() {
-    for (size_t k = 0; k < run->fibers.size(); ++k) prepare(run->fibers[k], stack(k));
+    for (Fiber& fiber : run->fibers) fiber.state = State::Ready;
     do {
         for (Fiber& fiber : run->fibers) {
             if (fiber.state == State::Ready) go_on(fiber);
@@ -262,6 +322,7 @@ void wg_host_run(const uint32_t groups[3], const uint32_t size[3], bool waits, B
         together.body = body;
         together.args = args;
         together.fibers.resize(invocations);
+        for (size_t k = 0; k < invocations; ++k) together.fibers[k].context = context(k);
         together.gathered.resize((invocations + WG_SUBGROUP_SIZE - 1) / WG_SUBGROUP_SIZE);
         run = &together;
     }

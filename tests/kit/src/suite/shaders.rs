@@ -7,7 +7,7 @@ use graphreel::device::{ArgList, Args};
 use graphreel::shaders::{self, Shader};
 use graphreel::{Buffer, Device, Grid, Kernel, Result};
 
-use super::work::rounds;
+use super::work::{is_software_device, rounds};
 use crate::Env;
 use crate::reference::{self, Expected};
 
@@ -94,9 +94,14 @@ fn run(device: &Device, what: &str, output: &Output, steps: &[Step<'_>], check: 
     Ok(())
 }
 
+/// `short`, or `long` when thorough; `least` on the software device unless thorough, where 256 invocations share a processor.
+fn volume(device: &Device, least: u32, short: u32, long: u32) -> u32 {
+    rounds(if is_software_device(device) { least } else { short }, long)
+}
+
 /// Lengths of vectors: one, beside the size of a workgroup and of a block, above the most workgroups, large.
-fn lengths() -> Vec<usize> {
-    vec![1, 257, 1023, 65_537, 1 << rounds(20, 24)]
+fn lengths(device: &Device) -> Vec<usize> {
+    vec![1, 257, 1023, 65_537, 1 << volume(device, 18, 20, 24)]
 }
 
 /// Grids over `n` elements, `each` of them per workgroup: the natural one, and one that has to stride where that is smaller.
@@ -143,7 +148,7 @@ fn vectors(
     case: impl Fn(usize) -> Result<(Output, Check, Vec<Buffer>, ArgList)>,
 ) -> Result<()> {
     let kernel = env.device.kernel(shader)?;
-    for n in lengths() {
+    for n in lengths(&env.device) {
         let (output, check, inputs, scalars) = case(n)?;
         let buffers = inputs.iter().chain([&output.part]).fold(scalars, |list, buffer| list.with(buffer));
         for grid in grids(n, each) {
@@ -233,7 +238,7 @@ pub fn histogram(env: &Env) -> Result<()> {
 /// Two launches, the second over what the first left.
 pub fn reduce_sum(env: &Env) -> Result<()> {
     let kernel = env.device.kernel(shaders::REDUCE_SUM)?;
-    for n in lengths() {
+    for n in lengths(&env.device) {
         let x = floats(n, 8);
         let (input, output) = (env.device.upload(&x)?, Output::blank(&env.device, 1)?);
         for groups in grids(n, 256).into_iter().map(|[x, _]| x.min(1024)) {
@@ -253,7 +258,7 @@ pub fn reduce_sum(env: &Env) -> Result<()> {
 pub fn prefix_sum(env: &Env) -> Result<()> {
     let entry = |name: &str| env.device.kernel(shaders::PREFIX_SUM.entry(name));
     let (scan_blocks, scan_sums, add_sums) = (entry("scan_blocks")?, entry("scan_sums")?, entry("add_sums")?);
-    for n in lengths() {
+    for n in lengths(&env.device) {
         let values = whole(n, u32::MAX, 9);
         let (input, output) = (env.device.upload(&values)?, Output::blank(&env.device, n)?);
         let sums = env.device.alloc_for::<u32>(reference::prefix_sum_blocks(n) as u64)?;
@@ -271,8 +276,9 @@ pub fn prefix_sum(env: &Env) -> Result<()> {
 }
 
 /// Rows and columns of matrices: one element, odd ones, long rows, many rows, which are more than workgroups when thorough.
-fn shapes() -> Vec<(usize, usize)> {
-    vec![(1, 1), (5, 3), (33, 257), (300, 1_000), (7, 70_001), (rounds(4_099, 70_000) as usize, 3)]
+fn shapes(device: &Device) -> Vec<(usize, usize)> {
+    let many = volume(device, 1_031, 4_099, 70_000) as usize;
+    vec![(1, 1), (5, 3), (33, 257), (300, 1_000), (7, 70_001), (many, 3)]
 }
 
 /// A kernel of one workgroup per row: for each shape, `case` gives the output, the check, and the arguments but the output.
@@ -282,7 +288,7 @@ fn rows(
     case: impl Fn(usize, usize) -> Result<(Output, Check, Vec<Buffer>, ArgList)>,
 ) -> Result<()> {
     let kernel = env.device.kernel(shader)?;
-    for (rows, columns) in shapes() {
+    for (rows, columns) in shapes(&env.device) {
         let (output, check, inputs, scalars) = case(rows, columns)?;
         let args = inputs.iter().chain([&output.part]).fold(scalars, |list, buffer| list.with(buffer));
         for grid in grids(rows, 1) {
@@ -334,8 +340,9 @@ pub fn layer_norm(env: &Env) -> Result<()> {
 /// Tiles of matrices, also of ones that are a row, a column or not a multiple of a tile.
 pub fn transpose(env: &Env) -> Result<()> {
     let kernel = env.device.kernel(shaders::TRANSPOSE)?;
-    let large = 1 << rounds(10, 12);
-    for (rows, columns) in shapes().into_iter().chain([(1, 4_099), (4_099, 1), (16, 16), (large, large + 1)]) {
+    let large = 1 << volume(&env.device, 8, 10, 12);
+    for (rows, columns) in shapes(&env.device).into_iter().chain([(1, 4_099), (4_099, 1), (16, 16), (large, large + 1)])
+    {
         let x = floats(rows * columns, 14);
         let (input, output) = (env.device.upload(&x)?, Output::blank(&env.device, x.len())?);
         let check = exact(bits(&reference::transpose(&x, rows, columns)));
@@ -349,15 +356,15 @@ pub fn transpose(env: &Env) -> Result<()> {
 }
 
 /// m, n and k of products.
-fn products() -> Vec<[usize; 3]> {
-    let large = rounds(128, 512) as usize;
+fn products(device: &Device) -> Vec<[usize; 3]> {
+    let large = volume(device, 64, 128, 512) as usize;
     vec![[1, 1, 1], [17, 5, 33], [1, 257, 1_023], [257, 1, 65], [100, 130, 7], [16, 16, 16], [large; 3]]
 }
 
 /// Products of matrices.
 pub fn matmul(env: &Env) -> Result<()> {
     let kernel = env.device.kernel(shaders::MATMUL)?;
-    for [m, n, k] in products() {
+    for [m, n, k] in products(&env.device) {
         let (a, b) = (floats(m * k, 15), floats(k * n, 16));
         let (left, right) = (env.device.upload(&a)?, env.device.upload(&b)?);
         let output = Output::blank(&env.device, m * n)?;
@@ -374,7 +381,9 @@ pub fn matmul(env: &Env) -> Result<()> {
 /// A layer with and without its rectifier.
 pub fn dense(env: &Env) -> Result<()> {
     let kernel = env.device.kernel(shaders::DENSE)?;
-    for ([batch, outputs, inputs], relu) in products().into_iter().flat_map(|shape| [(shape, false), (shape, true)]) {
+    for ([batch, outputs, inputs], relu) in
+        products(&env.device).into_iter().flat_map(|shape| [(shape, false), (shape, true)])
+    {
         let (x, w, b) = (floats(batch * inputs, 17), floats(inputs * outputs, 18), floats(outputs, 19));
         let (input, weights, bias) = (env.device.upload(&x)?, env.device.upload(&w)?, env.device.upload(&b)?);
         let output = Output::blank(&env.device, batch * outputs)?;

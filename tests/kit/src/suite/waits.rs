@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use graphreel::{Buffer, Config, Device, DeviceKind, Done, Grid, Result, ServerError};
 use pollster::block_on;
 
+use super::work::is_software_device;
 use crate::env::{PATIENCE, failure, kernel_on, says};
 use crate::{Env, kernels};
 
@@ -15,8 +16,7 @@ fn length(device: &Device) -> (usize, u32) {
     match device.info().kind {
         DeviceKind::Simulated => (8, 5_000),
         DeviceKind::Software => (8, 60_000),
-        // Its kernels run on the processor, though what is above it takes it for a card.
-        _ if device.info().name.starts_with("Graphreel software device") => (8, 60_000),
+        _ if is_software_device(device) => (8, 60_000),
         _ if device.info().backend == "wgpu" => (400, 60_000),
         // NVIDIA's compiler joins rounds: four of them are one multiplication and one sum again.
         _ => (400, 2_000_000),

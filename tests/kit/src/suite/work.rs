@@ -185,3 +185,9 @@ pub(crate) fn settle(device: &Device, what: &str, condition: impl Fn(&MemoryUsag
 pub(crate) fn rounds(short: u32, long: u32) -> u32 {
     if std::env::var("GRAPHREEL_THOROUGH").is_ok_and(|value| value == "1") { long } else { short }
 }
+
+/// Whether it is the software device below AMD's runtime: what is above it takes it for a card, and its kernels run on one
+/// processor.
+pub(crate) fn is_software_device(device: &Device) -> bool {
+    device.info().name.starts_with("Graphreel software device")
+}
