@@ -25,6 +25,7 @@ const EM_CUDA: u16 = 190;
 pub struct Nvrtc {
     library: Library,
     version: (i32, i32),
+    path: PathBuf,
 }
 
 /// What NVRTC said of a source that it refuses.
@@ -53,13 +54,18 @@ impl Nvrtc {
             match Library::open(&path) {
                 Ok(library) => {
                     let version = library.version();
-                    return Ok(Self { library, version });
+                    return Ok(Self { library, version, path });
                 }
                 Err(why) => tried.push(format!("{}: {why}", path.display())),
             }
         }
         let why = format!("run .ci/nvrtc, or let {VARIABLE} name libnvrtc.so; tried {}", tried.join("; "));
         Err(Absent { name: NAME, why })
+    }
+
+    /// The file, or the name that it was found by.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Major and minor version.

@@ -1,0 +1,173 @@
+//! The library as the backend finds it, without a GPU: it has every function, says that there is no device, and compiles what the
+//! backend would give AMD's compiler.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use graphreel::kernel::{KernelSource, Variant, Wgsl, inspect};
+use graphreel::shaders;
+use graphreel_compilers::nvrtc::Nvrtc;
+use graphreel_compilers::{announce, present};
+use graphreel_cpp::{Dialect, FloatMode, Options, translate};
+use graphreel_hip::hiprtc::{Hiprtc, Source};
+use graphreel_hip_on_cuda::{ARCHITECTURE, CAPABILITY_VARIABLE, VERSION};
+use graphreel_hip_sys::{Calls, Library, RtcCalls, RtcLibrary};
+
+/// What the compute capability of the devices is that kernels are compiled for here.
+const CAPABILITY: &str = "90";
+
+/// The library, which lies beside the tests.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("a test knows its own program");
+    let mut beside = program.ancestors().skip(1).take(2).map(|folder| folder.join("libgraphreel_hip_on_cuda.so"));
+    beside.find(|file| file.is_file()).expect("the library lies beside this program")
+}
+
+/// Run the test's own body again in a process with NVRTC and a compute capability, once; `None` inside of it, and where there is no NVRTC.
+fn again(test: &str) -> bool {
+    if std::env::var_os(CAPABILITY_VARIABLE).is_some() {
+        return true;
+    }
+    let Some(nvrtc) = present(test, Nvrtc::find()) else { return false };
+    let mut command = Command::new(std::env::current_exe().expect("a test knows its own program"));
+    command.args(["--exact", test, "--nocapture"]).env(CAPABILITY_VARIABLE, CAPABILITY);
+    let output = command.env("GRAPHREEL_NVRTC", nvrtc.path()).output().expect("a child starts");
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{test}: {}\n{text}", output.status);
+    announce(&format!("{test}: passed with {}", nvrtc.path().display()));
+    false
+}
+
+#[test]
+fn it_has_every_function_of_the_runtime_and_of_hiprtc() {
+    let file = library();
+    let runtime = Library::open(&file).expect("it is a HIP runtime");
+    assert_eq!(runtime.version.0, VERSION);
+    let rtc = RtcLibrary::open(&file).expect("it is hipRTC, too");
+    assert_eq!(rtc.version, (7, 0));
+    announce(&format!("{} and {} functions", Calls::REQUIRED.len() + Calls::OPTIONAL.len(), RtcCalls::REQUIRED.len()));
+}
+
+/// What is optional in HIP is here, too.
+#[test]
+fn it_has_what_not_every_hip_has() {
+    let bytes = std::fs::read(library()).expect("the library is readable");
+    for name in Calls::OPTIONAL {
+        let name = [name.as_bytes(), b"\0"].concat();
+        assert!(bytes.windows(name.len()).any(|part| part == name), "{}", String::from_utf8_lossy(&name));
+    }
+}
+
+#[test]
+#[expect(unsafe_code, reason = "the library's functions are called")]
+fn without_a_device_each_call_says_so() {
+    let runtime = Library::open(library()).expect("it is a HIP runtime");
+    let calls = &runtime.calls;
+    let mut count = 7;
+    // SAFETY: the call writes one number.
+    let answer = unsafe { calls.hipGetDeviceCount(&raw mut count) };
+    let Err(failure) = answer else {
+        announce("without_a_device_each_call_says_so: SKIPPED, there is a device");
+        return;
+    };
+    assert_eq!((failure.code, count), (100, 0));
+    let (mut address, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the call takes no pointer.
+    let init = unsafe { calls.hipInit(0) };
+    // SAFETY: the call writes one address.
+    let memory = unsafe { calls.hipMalloc(&raw mut address, 64) };
+    // SAFETY: the call writes one handle.
+    let made = unsafe { calls.hipStreamCreateWithFlags(&raw mut stream, 1) };
+    // SAFETY: the call takes a number.
+    let bound = unsafe { calls.hipSetDevice(0) };
+    for (what, answer) in [("init", init), ("memory", memory), ("stream", made), ("device", bound)] {
+        assert_eq!(answer.expect_err("there is no device").code, 100, "{what}");
+    }
+    // SAFETY: the call takes nothing.
+    let last = unsafe { calls.hipGetLastError() };
+    assert_eq!(last.expect_err("the last error is kept").code, 100);
+    // SAFETY: as above.
+    unsafe { calls.hipGetLastError() }.expect("it is told once");
+}
+
+/// Every entry point of `shaders/`, and of a kernel for each construct of WGSL.
+fn kernels() -> Vec<(String, KernelSource)> {
+    let entries = shaders::ALL.iter().flat_map(|shader| shader.entries.iter().map(move |entry| (shader, *entry)));
+    let mut all: Vec<(String, KernelSource)> =
+        entries.map(|(shader, entry)| (shader.name.to_owned(), shader.entry(entry).into())).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../backends/cpp/tests/constructs");
+    let files = std::fs::read_dir(folder).expect("the constructs are there");
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let entries = inspect(&text).expect("it is WGSL");
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        all.extend(entries.iter().map(|entry| (name.clone(), Wgsl::new(text.as_str()).entry(entry.name.as_str()).into())));
+    }
+    all
+}
+
+/// As the backend translates and compiles them for a device of this library's.
+#[test]
+fn each_kernel_of_the_backend_compiles() {
+    if !again("each_kernel_of_the_backend_compiles") {
+        return;
+    }
+    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    hiprtc.check(ARCHITECTURE).expect("its architecture is one that it may be asked for");
+    let all = kernels();
+    assert!(all.len() > 40, "only {} kernels", all.len());
+    let mut refused = Vec::new();
+    for (index, (name, source)) in all.iter().enumerate() {
+        let (floats, variant) = match index % 2 {
+            0 => (FloatMode::Strict, Variant::Direct),
+            _ => (FloatMode::Fast, Variant::Indirect),
+        };
+        let options = Options { floats, variant, ..Options::new(Dialect::Hip) };
+        let translation = translate(source, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut options: Vec<&str> = translation.compiler_options.clone();
+        options.push("-DWG_SUBGROUP_SIZE=32u");
+        let text = translation.source();
+        match hiprtc.compile(&Source { text: &text, name, options: &options }, ARCHITECTURE) {
+            Ok(code) => assert!(code.len() > 64, "{name}: there is code"),
+            Err(why) => refused.push(why.to_string()),
+        }
+    }
+    assert!(refused.is_empty(), "{} of {} are refused:\n{}", refused.len(), all.len(), refused.join("\n"));
+}
+
+#[test]
+fn a_mistake_is_told_by_its_line() {
+    if !again("a_mistake_is_told_by_its_line") {
+        return;
+    }
+    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let text = "// A comment.\nextern \"C\" __global__ void k(int* x) { x[0] = missing; }\n";
+    let source = Source { text, name: "user.hip", options: &[] };
+    let refused = hiprtc.compile(&source, ARCHITECTURE).expect_err("it is wrong").to_string();
+    assert!(refused.contains("user.hip(2)") && refused.contains("missing"), "{refused}");
+}
+
+/// Functions that HIP's compiler has of itself, which native kernels use.
+#[test]
+fn what_hips_compiler_has_of_itself_is_there() {
+    if !again("what_hips_compiler_has_of_itself_is_there") {
+        return;
+    }
+    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let text = r#"
+extern "C" __global__ __launch_bounds__(64) void k(unsigned* x, float* y, long long* z) {
+    const int lane = threadIdx.x % 32;
+    x[lane] = __shfl_xor(x[lane], 1) + __shfl_up(x[lane], 1u) + __shfl_down(x[lane], 1u) + __popcll(__ballot(lane & 1));
+    y[lane] = float(_Float16(y[lane])) + __shfl(y[lane], 0);
+    __hip_atomic_fetch_add(y, 1.0f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    __hip_atomic_fetch_max(z, (long long)lane, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    long long wanted = 3;
+    if (__hip_atomic_compare_exchange_strong(z, &wanted, 4ll, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT))
+        x[0] = __all(1) + __any(0) + __builtin_popcount(x[1]);
+}
+"#;
+    hiprtc.compile(&Source { text, name: "user.hip", options: &["-O3"] }, ARCHITECTURE).expect("it compiles");
+}
