@@ -104,7 +104,9 @@ fn kernels() -> Vec<(String, KernelSource)> {
         let text = std::fs::read_to_string(&file).expect("a text");
         let entries = inspect(&text).expect("it is WGSL");
         let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-        all.extend(entries.iter().map(|entry| (name.clone(), Wgsl::new(text.as_str()).entry(entry.name.as_str()).into())));
+        all.extend(
+            entries.iter().map(|entry| (name.clone(), Wgsl::new(text.as_str()).entry(entry.name.as_str()).into())),
+        );
     }
     all
 }

@@ -1,4 +1,4 @@
-//! AMD's runtime, its compiler and the device below, opened by one test; calls answer codes.
+//! A HIP runtime, its compiler and what is below it, opened by one test; calls answer codes.
 #![expect(unsafe_code, reason = "a library's functions are called, and kernels read what a launch gives")]
 #![expect(dead_code, reason = "each call of the bindings has its method, whether a test makes it or not")]
 
@@ -9,7 +9,8 @@ use graphreel_hip_sys::constant::{hipHostMallocDefault, hipStreamNonBlocking};
 use graphreel_hip_sys::handle::*;
 use graphreel_hip_sys::structure::*;
 use graphreel_hip_sys::{Answer, Library, RtcLibrary, each_call, library};
-use graphreel_swhsa_rig::{Body, Control};
+
+use super::below::{self, Below};
 
 /// Multiplies by `factor` and adds one, over the first `count` floats.
 pub(crate) const SCALE: &str = "extern \"C\" __global__ void scale(float* x, unsigned count, float factor) {
@@ -23,7 +24,7 @@ pub(crate) const THREADS: u32 = 64;
 /// The runtime and the device.
 pub(crate) struct Hip {
     pub(crate) library: &'static Library,
-    pub(crate) control: Control,
+    pub(crate) control: Below,
     pub(crate) scale: hipFunction_t,
     pub(crate) module: hipModule_t,
 }
@@ -60,7 +61,7 @@ impl Hip {
     pub(crate) fn open() -> Self {
         let mut hip = Self::bare();
         let image = hip.compile(SCALE);
-        hip.register(&image, c"scale", scale);
+        below::register_scale(&hip, &image);
         let (module, function) = hip.load(&image, c"scale");
         (hip.module, hip.scale) = (module, function);
         hip
@@ -69,7 +70,7 @@ impl Hip {
     /// Open the runtime alone.
     pub(crate) fn bare() -> Self {
         let library = library().expect("the runtime of the suite loads");
-        let control = Control::open().expect("the device is below it");
+        let control = below::open();
         let hip = Self { library, control, scale: null_mut(), module: null_mut() };
         ok(hip.hipInit(0));
         ok(hip.hipSetDevice(0));
@@ -82,11 +83,6 @@ impl Hip {
         ok(self.hipModuleLoadData(&raw mut module, image.as_ptr().cast()));
         ok(self.hipModuleGetFunction(&raw mut function, module, name.as_ptr()));
         (module, function)
-    }
-
-    pub(crate) fn register(&self, image: &[u8], name: &CStr, body: Body) {
-        // SAFETY: the functions of the tests are never unloaded, and take what the kernels beside them take.
-        unsafe { self.control.register(image, name, Some([THREADS, 1, 1]), body) };
     }
 
     /// The device's architecture, as its runtime names it.
@@ -194,26 +190,4 @@ impl Pinned {
 /// A C text in an array.
 pub(crate) fn text(chars: &[c_char]) -> String {
     chars.iter().take_while(|char| **char != 0).map(|char| char::from(char.cast_unsigned())).collect()
-}
-
-/// The kernel on the host: the same function of the same arguments.
-extern "C" fn scale(groups: *const u32, args: *const *const c_void) {
-    // SAFETY: a launch has three counts.
-    let groups = unsafe { *groups };
-    let x = argument::<*mut f32>(args, 0);
-    let (count, factor) = (argument::<u32>(args, 1), argument::<f32>(args, 2));
-    for at in 0..(groups * THREADS).min(count) as usize {
-        // SAFETY: the launch's own memory, of at least `count` floats, which kernels reach while they run.
-        let value = unsafe { x.wrapping_add(at).read() };
-        // SAFETY: as above.
-        unsafe { x.wrapping_add(at).write(value * factor + 1.0) };
-    }
-}
-
-/// An argument of a kernel.
-pub(crate) fn argument<T: Copy>(args: *const *const c_void, index: usize) -> T {
-    // SAFETY: the kernel has more arguments than the index.
-    let address = unsafe { *args.wrapping_add(index) };
-    // SAFETY: the argument at that index is of this type.
-    unsafe { *address.cast::<T>() }
 }

@@ -2,6 +2,8 @@
 //! sizes, with the device's operations delayed by a seed.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod below;
+mod capture;
 mod eager;
 mod faults;
 mod graphs;

@@ -52,10 +52,10 @@ fn audit(test: &str) {
 
 macro_rules! fixture {
     ($name:ident, $module:ident, $tier:expr) => {
-        mod $module {
+        pub(crate) mod $module {
             use super::*;
 
-            pub(super) struct $name;
+            pub(crate) struct $name;
 
             impl Fixture for $name {
                 const NAME: &'static str = ground::NAME;

@@ -23,15 +23,7 @@ impl Fixture for Hip {
     }
 
     fn expect(test: &str) -> Expect {
-        match test {
-            "executables::launches_of_one_executable_do_not_overlap" => Expect::Unsupported(
-                "AMD's runtime runs them side by side on two streams; the server orders them by their data",
-            ),
-            "misuse::a_wait_from_outside_for_a_captured_event_is_no_fork" => Expect::Unsupported(
-                "AMD's runtime never takes the stream back that joined and did not return; the server forks none",
-            ),
-            _ => Expect::Pass,
-        }
+        ground::waist(test)
     }
 
     fn audit(driver: &Watched<HipDriver>, _allow_misuse: bool) -> Box<dyn FnOnce()> {
