@@ -1,6 +1,6 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works; `--files` runs the reads
 //! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its
-//! driver called by hand, in place of wgpu. `--json FILE` writes the figures too, after each target, so that a run that is
+//! driver called by hand, in place of wgpu, and `--hip-on-cuda` the HIP backend against the CUDA backend on one card. `--json FILE` writes the figures too, after each target, so that a run that is
 //! ended leaves what it has.
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use comfy_table::Table;
 use graphreel::{Device, DeviceKind};
 use graphreel_backends::{Select, open};
-use graphreel_bench::{Finding, bookkeeping, cuda, facade, files, growth, hardware, replay, translate};
+use graphreel_bench::{Finding, bookkeeping, cuda, facade, files, growth, hardware, hip_on_cuda, replay, translate};
 
 /// The parts of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,14 @@ enum Part {
     Facade,
     Translate,
     Cuda,
+    HipOnCuda,
 }
 
 fn main() -> ExitCode {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
     let parts = [
         ("--cuda", Part::Cuda),
+        ("--hip-on-cuda", Part::HipOnCuda),
         ("--files", Part::Files),
         ("--facade", Part::Facade),
         ("--translate", Part::Translate),
@@ -55,7 +57,7 @@ fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
     }
     let device = match open(&selected(part)) {
         Ok(device) => device,
-        Err(error) if part == Part::Cuda => return Err(error.to_string()),
+        Err(error) if matches!(part, Part::Cuda | Part::HipOnCuda) => return Err(error.to_string()),
         Err(error) => {
             eprintln!("skipped: {error}");
             return Ok(());
@@ -72,6 +74,11 @@ fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
             let volume = if quick { cuda::Volume::QUICK } else { cuda::Volume::FULL };
             cuda::findings(&device, volume, |findings| told.add(findings))
         }
+        Part::HipOnCuda => {
+            let hip = open(&Select::Backend("hip".to_owned())).map_err(|error| error.to_string())?;
+            println!("{} ({}, {})", hip.info().name, hip.info().api, hip.info().driver);
+            told.add(hip_on_cuda::findings(&hip, &device, if quick { 3 } else { 61 })?)
+        }
         Part::All | Part::Facade | Part::Translate => told.add(findings(&device, quick)?),
     }
 }
@@ -80,7 +87,7 @@ fn measure(part: Part, quick: bool, told: &mut Told) -> Result<(), String> {
 fn selected(part: Part) -> Select {
     match std::env::var("GRAPHREEL_DEVICE") {
         Ok(device) if !device.trim().is_empty() => Select::Auto,
-        _ if part == Part::Cuda => Select::Backend("cuda".to_owned()),
+        _ if matches!(part, Part::Cuda | Part::HipOnCuda) => Select::Backend("cuda".to_owned()),
         _ => Select::Backend("wgpu".to_owned()),
     }
 }

@@ -9,6 +9,7 @@ pub mod facade;
 pub mod files;
 pub mod growth;
 pub mod hardware;
+pub mod hip_on_cuda;
 pub mod null;
 pub mod replay;
 pub mod translate;
