@@ -8,6 +8,7 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 mod calls;
+mod comgr;
 mod context;
 mod cuda;
 mod image;

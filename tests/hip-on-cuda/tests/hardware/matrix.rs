@@ -10,7 +10,7 @@ use super::hip::Hip;
 use super::{ground, hip};
 
 /// What drivers were seen to answer, by the release of CUDA that they serve.
-const GOLDEN: &[(&str, &str)] = &[];
+const GOLDEN: [(&str, &str); 1] = [("13.0", include_str!("../golden/capture-cuda-13.0.txt"))];
 
 /// Names a folder for what a run leaves behind.
 const RESULTS: &str = "GRAPHREEL_RESULTS";
