@@ -1,7 +1,7 @@
 //! Prints the measured targets as a table. `--quick` runs little of each, to see that all of it works; `--files` runs the reads
 //! of files alone, `--facade` the backend facade alone, `--translate` the C++ writer alone. `--cuda` measures CUDA against its
-//! driver called by hand, in place of wgpu, and `--hip-on-cuda` the HIP backend against the CUDA backend on one card. `--json FILE` writes the figures too, after each target, so that a run that is
-//! ended leaves what it has.
+//! driver called by hand, in place of wgpu, and `--hip-on-cuda` the HIP backend against the CUDA backend on one card. `--json FILE`
+//! writes the figures too, after each target, so that a run that is ended leaves what it has.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -31,6 +31,9 @@ const REPLAYS: u32 = 20;
 /// Nodes of the graphs: launches that follow each other.
 const LENGTHS: [u32; 3] = [10, 100, 1000];
 
+/// What the name of a card ends with that is behind HIP's interface.
+const SUFFIX: &str = "(HIP on CUDA)";
+
 /// The most that HIP may take of what CUDA does.
 const MOST: f64 = 1.10;
 
@@ -138,6 +141,10 @@ pub fn findings(hip: &Device, cuda: &Device, rounds: u32) -> Said<Vec<Finding>> 
         if device.info().backend != backend {
             return Err(format!("{} is a device of {}, not of {backend}", device.info().name, device.info().backend));
         }
+    }
+    let (named, card) = (&hip.info().name, &cuda.info().name);
+    if !named.ends_with(SUFFIX) || !named.starts_with(card.as_ref() as &str) {
+        return Err(format!("{named} is not {card} behind HIP's interface: let GRAPHREEL_HIP_LIBRARY name that library"));
     }
     let mut sides = [Side::new(hip)?, Side::new(cuda)?];
     let finding = |what: String, [ours, theirs]: [f64; 2]| {
