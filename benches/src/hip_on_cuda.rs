@@ -144,7 +144,9 @@ pub fn findings(hip: &Device, cuda: &Device, rounds: u32) -> Said<Vec<Finding>> 
     }
     let (named, card) = (&hip.info().name, &cuda.info().name);
     if !named.ends_with(SUFFIX) || !named.starts_with(card.as_ref() as &str) {
-        return Err(format!("{named} is not {card} behind HIP's interface: let GRAPHREEL_HIP_LIBRARY name that library"));
+        return Err(format!(
+            "{named} is not {card} behind HIP's interface: let GRAPHREEL_HIP_LIBRARY name that library"
+        ));
     }
     let mut sides = [Side::new(hip)?, Side::new(cuda)?];
     let finding = |what: String, [ours, theirs]: [f64; 2]| {

@@ -51,6 +51,7 @@ impl NullDriver {
             free_waits_for_device: false,
             unload_waits_for_device: false,
             updates_per_exec_max: None,
+            branches_max: usize::MAX,
             launch_items_max: u64::MAX,
             groups_max: [65_535; 3],
             threads_max: [1024, 1024, 64],

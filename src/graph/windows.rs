@@ -197,7 +197,8 @@ impl<D: Driver> HardwareServer<D> {
     pub(super) fn built(&mut self, graph: &mut HardwareGraph<D>) -> Result<Source<D>> {
         let recording = graph.live.recording.clone();
         self.pin_host(graph)?;
-        let most = if graph.tier == Tier::Built { BRANCHES_MAX } else { 1 };
+        let allowed = BRANCHES_MAX.min(self.shared.driver().caps().branches_max);
+        let most = if graph.tier == Tier::Built { allowed } else { 1 };
         let plan = recording.branches(most);
         let made = self.shared.settle(self.shared.driver().graph_create(), "making a graph")?;
         let mut source = Source { graph: made, nodes: Vec::with_capacity(recording.nodes.len()) };

@@ -221,6 +221,7 @@ impl<'a> Asked<'a> {
             // Nor of these, and taken of them for the same reason.
             unload_waits_for_device: true,
             updates_per_exec_max: None,
+            branches_max: usize::MAX,
             // There is no bound of its own: what the two others allow.
             launch_items_max: u64::from(groups_max[0]) * u64::from(threads_max[0]),
             groups_max,

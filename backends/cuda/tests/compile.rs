@@ -47,6 +47,7 @@ fn caps() -> DriverCaps {
         free_waits_for_device: true,
         unload_waits_for_device: true,
         updates_per_exec_max: None,
+        branches_max: usize::MAX,
         launch_items_max: u64::MAX,
         groups_max: [65_535; 3],
         threads_max: [1024, 1024, 64],

@@ -11,7 +11,7 @@ use graphreel::graph::{Backend, DriverResult};
 use graphreel::memory::DeviceId;
 use graphreel_hip_sys::handle::{hipDevice_t, hipDeviceAttribute_t};
 use graphreel_hip_sys::structure::{hipDeviceProp_tR0600, hipUUID};
-use graphreel_hip_sys::{Library, constant, library};
+use graphreel_hip_sys::{Library, Version, constant, library};
 
 use crate::calls::Calls;
 use crate::fault;
@@ -23,6 +23,16 @@ pub const BACKEND: Backend = Backend { name: "hip", api: "hip", kind: None };
 /// parameters back, and has answered its end with stale ones: 4 KiB for 32 kernels was seen, so this keeps a graph of as many
 /// within 1 MiB.
 const UPDATES_PER_EXEC_MAX: u32 = 256;
+
+/// The first release that launches wide graphs without reading past the end of a list. Those before it give a graph a stream for
+/// each of its branches and leave out those that share a hardware queue with the launch's stream, and one more than one ends
+/// the process.
+const WIDE_GRAPHS_FROM: (u32, u32) = (7, 2);
+
+/// Branches that a graph may have on that release.
+fn branches_max(version: Version) -> usize {
+    if version.release() >= WIDE_GRAPHS_FROM { usize::MAX } else { 1 }
+}
 
 /// Variables that hide devices, in the order in which they are looked at: the layer below HIP first.
 const HIDING: [&str; 4] = ["ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"];
@@ -209,6 +219,7 @@ impl Asked {
             // Not documented of these, and taken of them for the same reason.
             unload_waits_for_device: true,
             updates_per_exec_max: Some(UPDATES_PER_EXEC_MAX),
+            branches_max: branches_max(self.library.version),
             // Documented of `hipModuleLaunchKernel`: groups times threads are below 2^32.
             launch_items_max: u64::from(u32::MAX),
             groups_max,
@@ -237,5 +248,11 @@ mod tests {
         assert_eq!(of(b"gfx90a:sramecc+:xnack-\0garbage"), "gfx90a:sramecc+:xnack-");
         assert_eq!(of(b" no end"), "no end");
         assert_eq!(of(b"\0"), "");
+    }
+
+    #[test]
+    fn graphs_are_wide_from_7_2_on() {
+        let of = |number| branches_max(Version(number));
+        assert_eq!([of(60_443_484), of(70_100_000), of(70_253_211), of(80_000_000)], [1, 1, usize::MAX, usize::MAX]);
     }
 }

@@ -53,6 +53,7 @@ fn caps(warp_width: u32) -> DriverCaps {
         free_waits_for_device: true,
         unload_waits_for_device: true,
         updates_per_exec_max: Some(256),
+        branches_max: 1,
         launch_items_max: u64::from(u32::MAX),
         groups_max: [65_535; 3],
         threads_max: [1024; 3],

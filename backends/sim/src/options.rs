@@ -52,6 +52,8 @@ pub struct SimOptions {
     pub unload_waits_for_device: bool,
     /// [`DriverCaps::updates_per_exec_max`].
     pub updates_per_exec_max: Option<u32>,
+    /// [`DriverCaps::branches_max`].
+    pub branches_max: usize,
     /// [`DriverCaps::relaxed_capture`].
     pub relaxed_capture: bool,
 }
@@ -75,6 +77,7 @@ impl Default for SimOptions {
             free_waits_for_device: false,
             unload_waits_for_device: false,
             updates_per_exec_max: None,
+            branches_max: usize::MAX,
             relaxed_capture: true,
         }
     }
@@ -108,6 +111,7 @@ impl SimOptions {
             free_waits_for_device: self.free_waits_for_device,
             unload_waits_for_device: self.unload_waits_for_device,
             updates_per_exec_max: self.updates_per_exec_max,
+            branches_max: self.branches_max,
             launch_items_max: u64::from(u32::MAX),
             groups_max: [65_535; 3],
             threads_max: [1024, 1024, 64],

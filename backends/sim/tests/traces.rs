@@ -33,9 +33,9 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(tier: Tier) -> Self {
+    fn new(tier: Tier, options: SimOptions) -> Self {
         let config = Config { max_streams: 2, tiers: vec![tier], ..Config::default() };
-        let server = graphreel_sim::open(SimOptions::manual(), config.clone()).unwrap();
+        let server = graphreel_sim::open(options, config.clone()).unwrap();
         let probe = server.driver().probe();
         let device = Device::new(Box::new(server), config);
         let (bump, add) = (device.kernel(BUMP).unwrap(), device.kernel(ADD).unwrap());
@@ -82,9 +82,14 @@ impl Stage {
 
 /// Tell the story twice, and hold it against what is expected.
 fn told(tier: Tier, story: fn(&Stage), expected: &Expect) {
+    told_by(tier, &SimOptions::manual(), story, expected);
+}
+
+/// The same on a driver of these options.
+fn told_by(tier: Tier, options: &SimOptions, story: fn(&Stage), expected: &Expect) {
     let tell = || {
         let _pinned = StreamId { value: (1 << 40) + 1 }.pin();
-        let stage = Stage::new(tier);
+        let stage = Stage::new(tier, options.clone());
         story(&stage);
         let (told, probe) = (stage.told.take(), stage.probe.clone());
         drop(stage);
@@ -360,6 +365,39 @@ fn a_diamond_on_the_built_tier() {
               exec_launch x1 s2
               event_create -> e3
               event_record e3 s2
+        "#]],
+    );
+}
+
+/// A driver that takes no branches side by side gets the nodes one after the other.
+#[test]
+fn independent_work_on_a_driver_of_one_branch() {
+    told_by(
+        Tier::Built,
+        &SimOptions { branches_max: 1, ..SimOptions::manual() },
+        |stage| {
+            let (a, b, c) = (stage.buffer(1), stage.buffer(2), stage.buffer(3));
+            stage.skip();
+            let captured = stage.device.capture(|capture| {
+                capture.launch(&stage.bump, Grid::groups(1), (&a, 1u32))?;
+                capture.launch(&stage.bump, Grid::groups(1), (&b, 1u32))?;
+                capture.launch(&stage.bump, Grid::groups(1), (&c, 1u32))
+            });
+            let (graph, ()) = captured.unwrap();
+            stage.calls("capture");
+            graph.replay().unwrap();
+            stage.holds(&c, 4);
+        },
+        &expect![[r#"
+            capture:
+              graph_create -> g1
+              graph_add_launch g1 after [] c1 bump 1x1x1 -> g1.0
+              graph_add_launch g1 after [g1.0] c1 bump 1x1x1 -> g1.1
+              graph_add_launch g1 after [g1.1] c1 bump 1x1x1 -> g1.2
+              graph_instantiate g1 -> x1
+              stream_create -> s3
+              exec_upload x1 s3
+              graph_destroy g1
         "#]],
     );
 }

@@ -18,6 +18,9 @@ pub struct DriverCaps {
     pub unload_waits_for_device: bool,
     /// Updates of nodes after which an executable is made anew, where updating one never gives memory back; `None` for never.
     pub updates_per_exec_max: Option<u32>,
+    /// The most branches that a built graph may have side by side. 1 where the driver breaks over wider ones, so that its nodes run one
+    /// after the other.
+    pub branches_max: usize,
     /// The most work-items (groups times threads) in one dimension of a launch.
     pub launch_items_max: u64,
     /// The most workgroups in x, y and z.

@@ -18,8 +18,8 @@ mod rtc;
 /// What the devices say their architecture is. AMD has none of this name.
 pub const ARCHITECTURE: &str = "gfx000";
 
-/// What `hipRuntimeGetVersion` answers: HIP 7.0, whose interface this is a part of, and no patch of AMD's.
-pub const VERSION: i32 = 70_000_001;
+/// What `hipRuntimeGetVersion` answers: HIP 7.2, whose interface this is a part of, and no patch of AMD's.
+pub const VERSION: i32 = 70_200_001;
 
 /// Names the compute capability that hipRTC compiles for where there is no device, as 90 for 9.0.
 pub const CAPABILITY_VARIABLE: &str = "GRAPHREEL_HIP_ON_CUDA_ARCH";
