@@ -13,6 +13,9 @@ const INVALID_ARGUMENT: c_uint = 2;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amd_comgr_get_isa_count(count: *mut usize) -> c_uint {
+    if count.is_null() {
+        return INVALID_ARGUMENT;
+    }
     // SAFETY: the caller's number.
     unsafe { count.write(1) };
     SUCCESS
@@ -20,7 +23,7 @@ unsafe extern "C" fn amd_comgr_get_isa_count(count: *mut usize) -> c_uint {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn amd_comgr_get_isa_name(index: usize, name: *mut *const c_char) -> c_uint {
-    if index != 0 {
+    if index != 0 || name.is_null() {
         return INVALID_ARGUMENT;
     }
     // SAFETY: the caller's place for an address.

@@ -5,11 +5,12 @@
 use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use graphreel_hip_sys::constant as hip;
 use graphreel_hip_sys::handle::hipError_t;
 
-use crate::cuda::{Any, Cuda, cuda};
+use crate::cuda::{Any, Cuda, Out, cuda};
 
 /// Devices that are served: more than a machine has.
 const DEVICES_MAX: usize = 64;
@@ -26,6 +27,9 @@ thread_local! {
 
 /// The primary contexts, each retained once and never released. They are kept as numbers, which threads may share.
 static CONTEXTS: [OnceLock<usize>; DEVICES_MAX] = [const { OnceLock::new() }; DEVICES_MAX];
+
+/// How often callers retained each of them and did not release it, beside the library itself.
+static RETAINED: [AtomicU32; DEVICES_MAX] = [const { AtomicU32::new(0) }; DEVICES_MAX];
 
 /// HIP's number of a result of the driver's: the same, but for two that mean something else in HIP.
 pub(crate) fn translated(code: u32) -> hipError_t {
@@ -107,6 +111,49 @@ pub(crate) fn context(cuda: &'static Cuda, device: i32) -> Result<Any, u32> {
     }
 }
 
+fn retained(device: i32) -> Result<&'static AtomicU32, u32> {
+    usize::try_from(device).ok().and_then(|index| RETAINED.get(index)).ok_or(hip::hipErrorInvalidDevice)
+}
+
+/// Retain a device's primary context for the caller.
+///
+/// # Safety
+///
+/// There is a place for the handle, or null.
+pub(crate) unsafe fn retain(cuda: &Cuda, context: Out, device: i32) -> u32 {
+    let count = match retained(device) {
+        Ok(count) => count,
+        Err(code) => return code,
+    };
+    // SAFETY: the caller says that there is a place for it; the driver refuses null.
+    let code = unsafe { (cuda.cuDevicePrimaryCtxRetain)(context, device) };
+    if code == hip::hipSuccess {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+    code
+}
+
+/// Release what a caller retained, and nothing more: the library's own hold stays, since threads have the context bound.
+pub(crate) fn release(cuda: &Cuda, device: i32) -> u32 {
+    match retained(device) {
+        Ok(count) if take_one(count) => {
+            // SAFETY: the call takes a number.
+            let code = unsafe { (cuda.cuDevicePrimaryCtxRelease)(device) };
+            if code != hip::hipSuccess {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            code
+        }
+        Ok(_) => hip::hipErrorInvalidContext,
+        Err(code) => code,
+    }
+}
+
+/// Count one less; false where there is none left.
+fn take_one(count: &AtomicU32) -> bool {
+    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(1)).is_ok()
+}
+
 /// The context of the thread's device, for a node that names one.
 pub(crate) fn current(cuda: &'static Cuda) -> Any {
     context(cuda, DEVICE.get()).unwrap_or(null_mut())
@@ -115,6 +162,14 @@ pub(crate) fn current(cuda: &'static Cuda) -> Any {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_releases_what_another_holds() {
+        let count = AtomicU32::new(1);
+        assert_eq!([take_one(&count), take_one(&count)], [true, false]);
+        assert_eq!(count.into_inner(), 0);
+        assert_eq!([retained(-1).err(), retained(64).err()], [Some(hip::hipErrorInvalidDevice); 2]);
+    }
 
     #[test]
     fn an_error_is_kept_until_it_is_asked_for() {

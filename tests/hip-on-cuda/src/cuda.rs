@@ -39,6 +39,7 @@ macro_rules! table {
 // The types are those of cuda.h of CUDA 13, an address being a pointer of its size.
 table! {
     cuInit = ["cuInit"], (c_uint);
+    cuDriverGetVersion = ["cuDriverGetVersion"], (*mut c_int);
     cuDeviceGetCount = ["cuDeviceGetCount"], (*mut c_int);
     cuDeviceGet = ["cuDeviceGet"], (*mut c_int, c_int);
     cuDeviceGetName = ["cuDeviceGetName"], (*mut c_char, c_int, c_int);
@@ -170,6 +171,15 @@ fn load() -> Result<Cuda, hipError_t> {
         hip::hipSuccess => Ok(cuda),
         code => Err(crate::context::translated(code)),
     }
+}
+
+/// The release of CUDA that the driver is for, as 13; `None` where there is no driver.
+pub(crate) fn release() -> Option<c_int> {
+    let cuda = cuda().ok()?;
+    let mut version = 0;
+    // SAFETY: the call writes one number.
+    let code = unsafe { (cuda.cuDriverGetVersion)(&raw mut version) };
+    (code == hip::hipSuccess).then_some(version / 1000)
 }
 
 /// The first of these functions that is there.

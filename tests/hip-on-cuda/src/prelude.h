@@ -16,7 +16,8 @@
 #undef __builtin_offsetof
 #define __builtin_offsetof(type, member) __INTADDR__(&((type*)0)->member)
 
-#define __builtin_amdgcn_fence(order, scope) __threadfence_block()
+// Scopes within a workgroup begin with a w; any wider one gets the widest fence.
+#define __builtin_amdgcn_fence(order, scope) hip_on_cuda::fence<(scope)[0] == 'w'>()
 #define __builtin_amdgcn_wave_barrier() __syncwarp()
 
 #ifndef __ATOMIC_RELAXED
@@ -31,6 +32,20 @@
 #define __HIP_MEMORY_SCOPE_SYSTEM 5
 
 namespace hip_on_cuda {
+
+template <bool in_workgroup> __device__ __forceinline__ void fence() {
+    if (in_workgroup) {
+        __threadfence_block();
+    } else {
+        __threadfence_system();
+    }
+}
+
+// Atomics here are relaxed and seen by the whole device. What asks for more is refused, as it would get less.
+template <int order, int scope> __device__ __forceinline__ void relaxed_on_device() {
+    static_assert(order == __ATOMIC_RELAXED, "HIP on CUDA has relaxed atomics alone");
+    static_assert(scope <= __HIP_MEMORY_SCOPE_AGENT, "HIP on CUDA has no atomics for the whole system");
+}
 
 template <int bytes> struct Word;
 template <> struct Word<4> {
@@ -78,10 +93,12 @@ template <typename T> __device__ __forceinline__ T fetch_xor(T* place, const T v
     return value_of<T>(atomicXor(word_at(place), bits(value)));
 }
 template <typename T> __device__ __forceinline__ T fetch_min(T* place, const T value) {
+    static_assert(T(0.5) == T(0), "HIP on CUDA has the minimum of whole numbers alone");
     if (T(-1) < T(0)) return T(atomicMin(reinterpret_cast<SignedWord<T>*>(place), SignedWord<T>(value)));
     return T(atomicMin(word_at(place), UnsignedWord<T>(value)));
 }
 template <typename T> __device__ __forceinline__ T fetch_max(T* place, const T value) {
+    static_assert(T(0.5) == T(0), "HIP on CUDA has the maximum of whole numbers alone");
     if (T(-1) < T(0)) return T(atomicMax(reinterpret_cast<SignedWord<T>*>(place), SignedWord<T>(value)));
     return T(atomicMax(word_at(place), UnsignedWord<T>(value)));
 }
@@ -139,17 +156,27 @@ __device__ __forceinline__ int any(const int holds) { return __any_sync(0xffffff
 #define _Float16 hip_on_cuda::Half
 #define __builtin_fmaf16(a, b, c) hip_on_cuda::fma_half(a, b, c)
 
-#define __hip_atomic_load(place, order, scope) hip_on_cuda::load(place)
-#define __hip_atomic_store(place, value, order, scope) hip_on_cuda::store(place, value)
-#define __hip_atomic_fetch_add(place, value, order, scope) hip_on_cuda::fetch_add(place, value)
-#define __hip_atomic_fetch_and(place, value, order, scope) hip_on_cuda::fetch_and(place, value)
-#define __hip_atomic_fetch_or(place, value, order, scope) hip_on_cuda::fetch_or(place, value)
-#define __hip_atomic_fetch_xor(place, value, order, scope) hip_on_cuda::fetch_xor(place, value)
-#define __hip_atomic_fetch_min(place, value, order, scope) hip_on_cuda::fetch_min(place, value)
-#define __hip_atomic_fetch_max(place, value, order, scope) hip_on_cuda::fetch_max(place, value)
-#define __hip_atomic_exchange(place, value, order, scope) hip_on_cuda::exchange(place, value)
-#define __hip_atomic_compare_exchange_strong(place, expected, value, order, failed, scope) \
-    hip_on_cuda::compare_exchange(place, expected, value)
+#define __hip_atomic_load(place, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::load(place))
+#define __hip_atomic_store(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::store(place, value))
+#define __hip_atomic_fetch_add(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_add(place, value))
+#define __hip_atomic_fetch_and(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_and(place, value))
+#define __hip_atomic_fetch_or(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_or(place, value))
+#define __hip_atomic_fetch_xor(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_xor(place, value))
+#define __hip_atomic_fetch_min(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_min(place, value))
+#define __hip_atomic_fetch_max(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::fetch_max(place, value))
+#define __hip_atomic_exchange(place, value, order, scope) \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::exchange(place, value))
+#define __hip_atomic_compare_exchange_strong(place, expected, value, order, failed, scope)                  \
+    (hip_on_cuda::relaxed_on_device<order, scope>(), hip_on_cuda::relaxed_on_device<failed, scope>(), \
+     hip_on_cuda::compare_exchange(place, expected, value))
 
 // NVRTC has forms without a mask of some of them, with other types and of no use.
 #define __shfl(...) hip_on_cuda::shuffle(__VA_ARGS__)

@@ -96,6 +96,9 @@ unsafe fn text(text: *const c_char) -> Option<CString> {
 ///
 /// It has so many texts.
 unsafe fn texts(array: *const *const c_char, count: usize) -> Option<Vec<CString>> {
+    if array.is_null() && count > 0 {
+        return None;
+    }
     let each = (0..count).map(|index| {
         // SAFETY: the caller says that there are so many.
         let at = unsafe { array.wrapping_add(index).read() };
@@ -105,8 +108,16 @@ unsafe fn texts(array: *const *const c_char, count: usize) -> Option<Vec<CString
     each.collect()
 }
 
+/// A name as a line directive has it between its quotes, which it may not leave.
+fn quoted(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ")
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hiprtcVersion(major: *mut c_int, minor: *mut c_int) -> hiprtcResult {
+    if major.is_null() || minor.is_null() {
+        return INVALID_INPUT;
+    }
     // SAFETY: the caller's number.
     unsafe { major.write(VERSION / 10_000_000) };
     // SAFETY: the caller's number.
@@ -123,6 +134,9 @@ unsafe extern "C" fn hiprtcCreateProgram(
     header_texts: *const *const c_char,
     header_names: *const *const c_char,
 ) -> hiprtcResult {
+    if program.is_null() {
+        return INVALID_INPUT;
+    }
     let Ok(count) = usize::try_from(headers) else { return INVALID_INPUT };
     // SAFETY: the caller's text.
     let Some(source) = (unsafe { text(source) }) else { return INVALID_INPUT };
@@ -132,7 +146,7 @@ unsafe extern "C" fn hiprtcCreateProgram(
     let Some(header_texts) = (unsafe { texts(header_texts, count) }) else { return INVALID_INPUT };
     // SAFETY: the caller's array.
     let Some(header_names) = (unsafe { texts(header_names, count) }) else { return INVALID_INPUT };
-    let mut whole = format!("{PRELUDE}#line 1 \"{}\"\n", name.to_string_lossy()).into_bytes();
+    let mut whole = format!("{PRELUDE}#line 1 \"{}\"\n", quoted(&name.to_string_lossy())).into_bytes();
     whole.extend_from_slice(source.as_bytes());
     let Ok(whole) = CString::new(whole) else { return INVALID_INPUT };
     let headers = header_texts.into_iter().zip(header_names).collect();
@@ -144,6 +158,9 @@ unsafe extern "C" fn hiprtcCreateProgram(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hiprtcDestroyProgram(program: *mut *mut Program) -> hiprtcResult {
+    if program.is_null() {
+        return INVALID_INPUT;
+    }
     // SAFETY: the caller's handle.
     let handle = unsafe { program.replace(std::ptr::null_mut()) };
     if handle.is_null() {
@@ -179,6 +196,9 @@ unsafe extern "C" fn hiprtcCompileProgram(
 unsafe fn size(program: *mut Program, bytes: *mut usize, of: fn(&Program) -> usize) -> hiprtcResult {
     // SAFETY: the caller says that it is alive.
     let Some(program) = (unsafe { program.as_ref() }) else { return INVALID_INPUT };
+    if bytes.is_null() {
+        return INVALID_INPUT;
+    }
     // SAFETY: the caller's number.
     unsafe { bytes.write(of(program)) };
     HIPRTC_SUCCESS
@@ -200,6 +220,9 @@ unsafe extern "C" fn hiprtcGetCodeSize(program: *mut Program, bytes: *mut usize)
 unsafe extern "C" fn hiprtcGetProgramLog(program: *mut Program, log: *mut c_char) -> hiprtcResult {
     // SAFETY: the caller's program.
     let Some(program) = (unsafe { program.as_ref() }) else { return INVALID_INPUT };
+    if log.is_null() {
+        return INVALID_INPUT;
+    }
     // SAFETY: the caller made room for as many bytes as it was told.
     unsafe { log.cast::<u8>().copy_from_nonoverlapping(program.log.as_ptr(), program.log.len()) };
     // SAFETY: the last of them.
@@ -213,6 +236,9 @@ unsafe extern "C" fn hiprtcGetCode(program: *mut Program, code: *mut c_char) -> 
     let Some(program) = (unsafe { program.as_ref() }) else { return INVALID_INPUT };
     if program.code.is_empty() {
         return HIPRTC_ERROR_COMPILATION;
+    }
+    if code.is_null() {
+        return INVALID_INPUT;
     }
     // SAFETY: the caller made room for as many bytes as it was told.
     unsafe { code.cast::<u8>().copy_from_nonoverlapping(program.code.as_ptr(), program.code.len()) };

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::ptr::{null, null_mut};
 
 use graphreel::kernel::{KernelSource, Variant, Wgsl, inspect};
 use graphreel::shaders;
@@ -28,7 +29,8 @@ fn library() -> PathBuf {
     beside.find(|file| file.is_file()).expect("the library lies beside this program")
 }
 
-/// Run the test's own body again in a process with NVRTC and a compute capability, once; `None` inside of it, and where there is no NVRTC.
+/// Whether this process has NVRTC and a compute capability to compile for. One that has not runs the test again in a process that
+/// has, where there is NVRTC.
 fn again(test: &str) -> bool {
     if std::env::var_os(CAPABILITY_VARIABLE).is_some() {
         return true;
@@ -106,6 +108,33 @@ fn without_a_device_each_call_says_so() {
     unsafe { calls.hipGetLastError() }.expect("it is told once");
 }
 
+/// A caller that gives no place for an answer is told so.
+#[test]
+#[expect(unsafe_code, reason = "the library's functions are called")]
+fn null_is_an_invalid_value() {
+    let runtime = Library::open(library()).expect("it is a HIP runtime");
+    // SAFETY: the call writes nothing to null.
+    let count = unsafe { runtime.calls.hipGetDeviceCount(null_mut()) };
+    // SAFETY: as above.
+    let version = unsafe { runtime.calls.hipRuntimeGetVersion(null_mut()) };
+    for answer in [count, version] {
+        assert_eq!(answer.expect_err("there is no place").code, 1);
+    }
+    let rtc = RtcLibrary::open(library()).expect("it is hipRTC, too");
+    // SAFETY: as above.
+    let version = unsafe { rtc.calls.hiprtcVersion(null_mut(), null_mut()) };
+    // SAFETY: as above.
+    let made = unsafe { rtc.calls.hiprtcCreateProgram(null_mut(), c"".as_ptr(), null(), 0, null(), null()) };
+    let mut program = null_mut();
+    // SAFETY: there is no header in an array that is null.
+    let headers = unsafe { rtc.calls.hiprtcCreateProgram(&raw mut program, c"".as_ptr(), null(), 1, null(), null()) };
+    // SAFETY: no program is destroyed.
+    let destroyed = unsafe { rtc.calls.hiprtcDestroyProgram(null_mut()) };
+    for answer in [version, made, headers, destroyed] {
+        assert_eq!(answer.expect_err("null is no input").code, 3);
+    }
+}
+
 /// Every entry point of `shaders/`, and of a kernel for each construct of WGSL.
 fn kernels() -> Vec<(String, KernelSource)> {
     let entries = shaders::ALL.iter().flat_map(|shader| shader.entries.iter().map(move |entry| (shader, *entry)));
@@ -141,21 +170,22 @@ fn each_kernel_of_the_backend_compiles() {
     assert!(all.len() > 10, "only {} kernels", all.len());
     let mut refused = Vec::new();
     for (index, (name, source)) in all.iter().enumerate() {
-        let (floats, variant) = match index % 2 {
-            0 => (FloatMode::Strict, Variant::Direct),
-            _ => (FloatMode::Fast, Variant::Indirect),
-        };
-        let options = Options { floats, variant, ..Options::new(Dialect::Hip) };
-        let translation = translate(source, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let mut options: Vec<&str> = translation.compiler_options.clone();
-        options.push("-DWG_SUBGROUP_SIZE=32u");
-        let text = translation.source();
-        match hiprtc.compile(&Source { text: &text, name, options: &options }, ARCHITECTURE) {
-            Ok(code) => assert!(code.len() > 64, "{name}: there is code"),
-            Err(why) => refused.push(why.to_string()),
+        // In both modes of floats, and by turns for either way to launch.
+        let variants = [Variant::Direct, Variant::Indirect];
+        for (turn, floats) in [FloatMode::Strict, FloatMode::Fast].into_iter().enumerate() {
+            let options = Options { floats, variant: variants[(index + turn) % 2], ..Options::new(Dialect::Hip) };
+            let translation = translate(source, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut options: Vec<&str> = translation.compiler_options.clone();
+            options.push("-DWG_SUBGROUP_SIZE=32u");
+            let text = translation.source();
+            match hiprtc.compile(&Source { text: &text, name, options: &options }, ARCHITECTURE) {
+                Ok(code) => assert!(code.len() > 64, "{name}: there is code"),
+                Err(why) => refused.push(why.to_string()),
+            }
         }
     }
-    assert!(refused.is_empty(), "{} of {} are refused:\n{}", refused.len(), all.len(), refused.join("\n"));
+    announce(&format!("{} entry points in each mode", all.len()));
+    assert!(refused.is_empty(), "{} of {} are refused:\n{}", refused.len(), 2 * all.len(), refused.join("\n"));
 }
 
 #[test]
@@ -168,6 +198,40 @@ fn a_mistake_is_told_by_its_line() {
     let source = Source { text, name: "user.hip", options: &[] };
     let refused = hiprtc.compile(&source, ARCHITECTURE).expect_err("it is wrong").to_string();
     assert!(refused.contains("user.hip(2)") && refused.contains("missing"), "{refused}");
+}
+
+/// A name cannot end the line that gives it.
+#[test]
+fn a_name_may_have_any_letters() {
+    if !again("a_name_may_have_any_letters") {
+        return;
+    }
+    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let text = "extern \"C\" __global__ void k(int* x) { x[0] = 1; }\n";
+    for name in [r#"a"b.hip"#, r"a\b.hip", r"a\", "a\nb.hip"] {
+        let source = Source { text, name, options: &[] };
+        hiprtc.compile(&source, ARCHITECTURE).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+/// What this library would make weaker than it is written.
+#[test]
+fn what_it_cannot_keep_is_refused() {
+    if !again("what_it_cannot_keep_is_refused") {
+        return;
+    }
+    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let refusals = [
+        ("__hip_atomic_load(x, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)", "relaxed atomics alone"),
+        ("__hip_atomic_fetch_add(x, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)", "for the whole system"),
+        ("__hip_atomic_fetch_max(y, 1.0f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)", "whole numbers alone"),
+    ];
+    for (call, why) in refusals {
+        let text = format!("extern \"C\" __global__ void k(unsigned* x, float* y) {{ {call}; }}\n");
+        let source = Source { text: &text, name: "user.hip", options: &[] };
+        let refused = hiprtc.compile(&source, ARCHITECTURE).expect_err(call).to_string();
+        assert!(refused.contains(why), "{call}: {refused}");
+    }
 }
 
 /// Functions that HIP's compiler has of itself, which native kernels use.
@@ -187,6 +251,9 @@ extern "C" __global__ __launch_bounds__(64) void k(unsigned* x, float* y, long l
     long long wanted = 3;
     if (__hip_atomic_compare_exchange_strong(z, &wanted, 4ll, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT))
         x[0] = __all(1) + __any(0) + __builtin_popcount(x[1]);
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
 }
 "#;
     hiprtc.compile(&Source { text, name: "user.hip", options: &["-O3"] }, ARCHITECTURE).expect("it compiles");

@@ -8,7 +8,7 @@ use graphreel_hip_sys::handle::{hipCtx_t, hipDevice_t, hipDeviceAttribute_t, hip
 use graphreel_hip_sys::structure::{hipDeviceProp_tR0600, hipUUID};
 
 use super::exported;
-use crate::context::{answer, asked, device, set_device, take_last};
+use crate::context::{answer, asked, device, release, retain, set_device, take_last};
 use crate::cuda::Cuda;
 use crate::{ARCHITECTURE, VERSION};
 
@@ -62,25 +62,29 @@ exported! {
         match ATTRIBUTES.iter().find(|(hip, _)| *hip == attribute) {
             Some((_, number)) => (cuda.cuDeviceGetAttribute)(value, *number, device),
             // All of its memory is behind the host's window, or none of it: NVIDIA's driver does not tell.
-            None if attribute == hip::hipDeviceAttributeIsLargeBar => {
+            None if attribute == hip::hipDeviceAttributeIsLargeBar && !value.is_null() => {
                 value.write(0);
                 hip::hipSuccess
             }
             None => hip::hipErrorInvalidValue,
         };
     asked hipDevicePrimaryCtxRetain(context: *mut hipCtx_t, device: hipDevice_t) |cuda|
-        (cuda.cuDevicePrimaryCtxRetain)(context.cast(), device);
-    asked hipDevicePrimaryCtxRelease(device: hipDevice_t) |cuda| (cuda.cuDevicePrimaryCtxRelease)(device);
+        retain(cuda, context.cast(), device);
     bound hipDeviceSynchronize() |cuda| (cuda.cuCtxSynchronize)();
     bound hipMemGetInfo(free: *mut usize, total: *mut usize) |cuda| (cuda.cuMemGetInfo)(free, total);
     asked hipDeviceGetName(name: *mut c_char, len: c_int, device: hipDevice_t) |cuda| named(cuda, name, len, device);
     asked hipGetDevicePropertiesR0600(properties: *mut hipDeviceProp_tR0600, device: c_int) |cuda|
-        described(cuda, &mut *properties, device);
+        properties.as_mut().map_or(hip::hipErrorInvalidValue, |properties| described(cuda, properties, device));
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn hipInit(flags: c_uint) -> hipError_t {
     asked(|_| if flags == 0 { hip::hipSuccess } else { hip::hipErrorInvalidValue })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn hipDevicePrimaryCtxRelease(device: hipDevice_t) -> hipError_t {
+    asked(|cuda| release(cuda, device))
 }
 
 #[unsafe(no_mangle)]
@@ -164,6 +168,9 @@ unsafe extern "C" fn hipGetDeviceCount(count: *mut c_int) -> hipError_t {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipGetDevice(index: *mut c_int) -> hipError_t {
     asked(|_| {
+        if index.is_null() {
+            return hip::hipErrorInvalidValue;
+        }
         // SAFETY: the caller's number.
         unsafe { index.write(device()) };
         hip::hipSuccess
@@ -173,6 +180,9 @@ unsafe extern "C" fn hipGetDevice(index: *mut c_int) -> hipError_t {
 /// Needs no driver, as with HIP.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t {
+    if version.is_null() {
+        return answer(hip::hipErrorInvalidValue);
+    }
     // SAFETY: the caller's number.
     unsafe { version.write(VERSION) };
     hip::hipSuccess
@@ -197,6 +207,21 @@ extern "C" fn hipExtGetLastError() -> hipError_t {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every attribute that the bindings name.
+    #[test]
+    fn each_attribute_has_a_number() {
+        let constants = include_str!("../../../../backends/hip-sys/src/constant.rs");
+        let mut count = 0;
+        for line in constants.lines().map(str::trim).filter(|line| line.starts_with("hipDeviceAttribute")) {
+            let Some((name, number)) = line.split_once(" = ") else { continue };
+            let number = number.trim_end_matches(',').parse().unwrap_or_else(|_| panic!("{line} has a number"));
+            let known = ATTRIBUTES.iter().any(|(hip, _)| *hip == number);
+            assert!(known || number == hip::hipDeviceAttributeIsLargeBar, "{name} is not answered");
+            count += 1;
+        }
+        assert_eq!(count, ATTRIBUTES.len() + 1, "attributes that the bindings name");
+    }
 
     #[test]
     fn no_attribute_has_two_numbers() {

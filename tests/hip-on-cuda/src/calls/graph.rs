@@ -4,6 +4,7 @@
 use std::ffi::{c_uint, c_ulonglong, c_void};
 use std::ptr::{null, null_mut};
 
+use graphreel_hip_sys::constant::hipErrorInvalidValue;
 use graphreel_hip_sys::handle::{
     hipGraph_t, hipGraphExec_t, hipGraphExecUpdateResult, hipGraphNode_t, hipGraphNodeType, hipMemcpyKind,
 };
@@ -25,8 +26,9 @@ exported! {
         count: usize,
         params: *const hipKernelNodeParams,
     ) |cuda| {
-        let mut extra = Extra::of((*params).extra);
-        let params = KernelNode::new(&*params, extra.as_mut().map_or(null_mut(), Extra::as_out));
+        let Some(launch) = params.as_ref() else { return hipErrorInvalidValue };
+        let mut extra = Extra::of(launch.extra);
+        let params = KernelNode::new(launch, extra.as_mut().map_or(null_mut(), Extra::as_out));
         (cuda.cuGraphAddKernelNode)(node.cast(), graph.cast(), after.cast(), count, &raw const params)
     };
     bound hipGraphAddMemcpyNode1D(
@@ -49,7 +51,7 @@ exported! {
         count: usize,
         params: *const hipMemsetParams,
     ) |cuda| {
-        let fill = Fill::from(&*params);
+        let Some(fill) = params.as_ref().map(Fill::from) else { return hipErrorInvalidValue };
         (cuda.cuGraphAddMemsetNode)(node.cast(), graph.cast(), after.cast(), count, &raw const fill, current(cuda))
     };
     bound hipGraphAddEmptyNode(
@@ -100,8 +102,9 @@ exported! {
     bound hipGraphExecKernelNodeSetParams(
         exec: hipGraphExec_t, node: hipGraphNode_t, params: *const hipKernelNodeParams
     ) |cuda| {
-        let mut extra = Extra::of((*params).extra);
-        let params = KernelNode::new(&*params, extra.as_mut().map_or(null_mut(), Extra::as_out));
+        let Some(launch) = params.as_ref() else { return hipErrorInvalidValue };
+        let mut extra = Extra::of(launch.extra);
+        let params = KernelNode::new(launch, extra.as_mut().map_or(null_mut(), Extra::as_out));
         (cuda.cuGraphExecKernelNodeSetParams)(exec.cast(), node.cast(), &raw const params)
     };
     bound hipGraphExecMemcpyNodeSetParams1D(
@@ -118,7 +121,7 @@ exported! {
     bound hipGraphExecMemsetNodeSetParams(
         exec: hipGraphExec_t, node: hipGraphNode_t, params: *const hipMemsetParams
     ) |cuda| {
-        let fill = Fill::from(&*params);
+        let Some(fill) = params.as_ref().map(Fill::from) else { return hipErrorInvalidValue };
         (cuda.cuGraphExecMemsetNodeSetParams)(exec.cast(), node.cast(), &raw const fill, current(cuda))
     };
     bound hipGraphNodeSetEnabled(exec: hipGraphExec_t, node: hipGraphNode_t, enabled: c_uint) |cuda|

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_uchar, c_uint, c_void};
 use std::ptr::null_mut;
 
-use graphreel_hip_sys::constant::hipSuccess;
+use graphreel_hip_sys::constant::{hipErrorInvalidValue, hipSuccess};
 use graphreel_hip_sys::handle::{hipDeviceptr_t, hipMemPool_t, hipMemPoolAttr, hipMemcpyKind, hipStream_t};
 use graphreel_hip_sys::structure::hipMemPoolProps;
 
@@ -21,7 +21,9 @@ const fn byte(value: c_int) -> c_uchar {
 exported! {
     // HIP gives null where nothing is asked for, and takes it back.
     bound hipMalloc(address: *mut *mut c_void, bytes: usize) |cuda|
-        if bytes == 0 {
+        if address.is_null() {
+            hipErrorInvalidValue
+        } else if bytes == 0 {
             address.write(null_mut());
             hipSuccess
         } else {

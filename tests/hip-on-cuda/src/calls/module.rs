@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use graphreel_hip_sys::constant::hipErrorNoBinaryForGpu;
+use graphreel_hip_sys::constant::{hipErrorInvalidValue, hipErrorNoBinaryForGpu};
 use graphreel_hip_sys::handle::{
     hipDeviceptr_t, hipFuncAttribute, hipFunction_attribute, hipFunction_t, hipModule_t, hipStream_t,
 };
@@ -15,9 +15,14 @@ use crate::node::Extra;
 
 // Attributes of functions have the same numbers in both.
 exported! {
-    bound hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) |cuda| match image::at(image) {
-        Image::Cuda(image) => (cuda.cuModuleLoadData)(module.cast(), image),
-        Image::Amd => hipErrorNoBinaryForGpu,
+    bound hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) |cuda| {
+        if image.is_null() {
+            return hipErrorInvalidValue;
+        }
+        match image::at(image) {
+            Image::Cuda(image) => (cuda.cuModuleLoadData)(module.cast(), image),
+            Image::Amd => hipErrorNoBinaryForGpu,
+        }
     };
     bound hipModuleUnload(module: hipModule_t) |cuda| (cuda.cuModuleUnload)(module.cast());
     bound hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, name: *const c_char) |cuda|

@@ -2,18 +2,24 @@
 #![expect(unsafe_code, reason = "a library is loaded and called")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::iter::once;
+use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use graphreel_hip_sys::constant::HIPRTC_ERROR_INVALID_OPTION;
 use graphreel_hip_sys::handle::hiprtcResult;
 
+use crate::cuda::release;
+
 /// Names a file in place of those below, as it does for the CUDA backend.
 const VARIABLE: &str = "GRAPHREEL_NVRTC";
 
-/// Where it may be.
-const NAMES: [&str; 4] =
-    ["libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so", "/opt/cuda/lib64/libnvrtc.so"];
+/// Names of the library, newest first, with the release of CUDA that they belong to.
+const SONAMES: [(c_int, &str); 2] = [(13, "libnvrtc.so.13"), (12, "libnvrtc.so.12")];
+
+/// Where a toolkit puts it, beside the folder that `CUDA_PATH` names.
+const FOLDERS: [&str; 2] = ["/usr/local/cuda/lib64", "/opt/cuda/lib64"];
 
 type Handle = *mut c_void;
 type Create = unsafe extern "C" fn(
@@ -44,13 +50,24 @@ pub(super) fn nvrtc() -> &'static Result<Nvrtc, String> {
     LOADED.get_or_init(load)
 }
 
+/// Where it may be: none that is newer than the driver, which would not load its code.
+fn candidates(driver: Option<c_int>, toolkit: Option<PathBuf>) -> Vec<PathBuf> {
+    let toolkit = toolkit.map(|toolkit| toolkit.join("lib64"));
+    let folders: Vec<PathBuf> = toolkit.into_iter().chain(FOLDERS.map(PathBuf::from)).collect();
+    let fitting = SONAMES.iter().filter(|(major, _)| driver.is_none_or(|driver| *major <= driver));
+    fitting
+        .flat_map(|(_, name)| once(PathBuf::from(name)).chain(folders.iter().map(move |folder| folder.join(name))))
+        .collect()
+}
+
 fn load() -> Result<Nvrtc, String> {
-    let named = std::env::var(VARIABLE).ok().filter(|named| !named.is_empty());
-    let names: Vec<&str> = named.as_deref().map_or_else(|| NAMES.to_vec(), |named| vec![named]);
+    let set = |variable| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let files = set(VARIABLE).map_or_else(|| candidates(release(), set("CUDA_PATH")), |named| vec![named]);
     // SAFETY: NVRTC's initialisers only set up its own state.
-    let library = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
+    let library = files.iter().find_map(|file| unsafe { libloading::Library::new(file) }.ok());
     let library = library.ok_or_else(|| {
-        format!("NVRTC is not there: install it, or let {VARIABLE} name the file; tried {}", names.join(", "))
+        let tried: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        format!("NVRTC is not there: install it, or let {VARIABLE} name the file; tried {}", tried.join(", "))
     })?;
     let nvrtc = Nvrtc {
         create: symbol(&library, c"nvrtcCreateProgram")?,
@@ -132,5 +149,21 @@ impl Drop for Program<'_> {
     fn drop(&mut self) {
         // SAFETY: the program is alive, and nobody has its handle after this.
         unsafe { (self.nvrtc.destroy)(&raw mut self.handle) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_is_newer_than_the_driver() {
+        let of = |driver| candidates(driver, Some("/toolkit".into()));
+        assert_eq!(of(Some(13)), of(None));
+        assert_eq!(of(Some(13))[..2], ["libnvrtc.so.13", "/toolkit/lib64/libnvrtc.so.13"].map(PathBuf::from));
+        let older = of(Some(12));
+        assert_eq!(older.first(), Some(&PathBuf::from("libnvrtc.so.12")));
+        assert!(older.iter().all(|file| file.ends_with("libnvrtc.so.12")), "{older:?}");
+        assert_eq!(of(Some(11)), Vec::<PathBuf>::new());
     }
 }
