@@ -4,6 +4,12 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 
+# The expectation files of the WebGPU conformance test suite, where they lie beside the repository.
+if [ -z "${GRAPHREEL_CTS_DIR+set}" ] && [ -d "$root/../shared/cts" ]; then
+    GRAPHREEL_CTS_DIR=$(cd "$root/../shared/cts" && pwd)
+    export GRAPHREEL_CTS_DIR
+fi
+
 say() { printf '== %s\n' "$*"; }
 
 # Run a phase under its name, then print how long it took. Failure stops the script.

@@ -110,7 +110,7 @@ calls! {
         image: *const c_void,
         count: c_uint,
         options: *const c_uint,
-        values: *const *mut c_void
+        values: *mut *mut c_void
     );
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     cuModuleUnload(module: CUmodule);

@@ -358,12 +358,12 @@ impl Driver for CudaDriver {
         let options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
         let options = options.map(|option| option as c_uint);
         // The size is a number in the place of a pointer.
-        let values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES_MAX)];
+        let mut values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(LOG_BYTES_MAX)];
         let (image, count) = (image.as_ptr().cast(), options.len() as c_uint);
-        // SAFETY: the caller says that the image is complete; the call writes one handle, and at most as many bytes of the log as
-        // its size says.
-        let loaded =
-            unsafe { self.calls.cuModuleLoadDataEx(&raw mut module, image, count, options.as_ptr(), values.as_ptr()) };
+        let (options, values) = (options.as_ptr(), values.as_mut_ptr());
+        // SAFETY: the caller says that the image is complete; the call writes one handle, at most as many bytes of the log as its
+        // size says, and how many those are in the place of the size.
+        let loaded = unsafe { self.calls.cuModuleLoadDataEx(&raw mut module, image, count, options, values) };
         loaded.map(|()| CudaModule(module)).map_err(|error| DriverError { log: fault::log(&log), ..error })
     }
 

@@ -198,7 +198,7 @@ impl CudaTranslator {
                 // The compiler's lines are the author's.
                 let text = format!("#line 1 \"{NATIVE_FILE}\"\n{text}");
                 let options: Vec<&str> = native.options().iter().map(String::as_str).collect();
-                let includes = text.contains("#include") || options.iter().any(|option| option.contains("include"));
+                let includes = includes(&text) || options.iter().any(|option| includes(option));
                 let keep = if includes { Keep::No } else { Keep::Yes };
                 let source = Source { text: &text, name: NATIVE_FILE, options: &options };
                 self.toolchain.code(&source, self.capability, &self.driver, keep).map_err(refused)?
@@ -223,4 +223,24 @@ fn capability(architecture: &str) -> Option<u32> {
     let digits = architecture.strip_prefix("sm_")?;
     let digits = digits.strip_suffix(|letter: char| letter.is_ascii_lowercase()).unwrap_or(digits);
     digits.parse().ok()
+}
+
+/// Whether a text may take another one in, by whatever spelling: the word is in all of them.
+fn includes(text: &str) -> bool {
+    text.contains("include") || text.contains("embed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_may_take_in_another_is_known() {
+        for text in
+            ["#include <a.h>", "  # include \"a.h\"", "%:include <a.h>", "#if __has_include(<a.h>)", "#embed \"a\""]
+        {
+            assert!(includes(text), "{text}");
+        }
+        assert!(!includes("extern \"C\" __global__ void k() {}"));
+    }
 }

@@ -60,7 +60,9 @@ pub struct HipDevice {
 /// Why there is none, in one line with the remedy.
 pub fn devices() -> Result<Vec<HipDevice>, String> {
     let library = library().map_err(ToString::to_string)?;
-    let none = |error: &DriverError| no_device(library, error, |name| std::env::var(name).ok());
+    let none = |error: &DriverError| {
+        no_device(library, error, |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+    };
     let count = count(library).map_err(|error| none(&error))?;
     if count == 0 {
         return Err(none(&fault::failure("hipGetDeviceCount", fault::NO_DEVICE)));
@@ -80,17 +82,15 @@ fn no_device(library: &Library, error: &DriverError, variable: impl Fn(&str) -> 
     if ![fault::NO_DEVICE, fault::INVALID_DEVICE].contains(&error.code) {
         return format!("the HIP runtime {version} does not start: {error}");
     }
-    let hiding = HIDING.iter().find_map(|name| Some((name, variable(name)?)));
-    match hiding {
-        Some((name, value)) => format!(
-            "the HIP runtime {version} shows no device: {name} is `{}`; unset it, or name devices that rocminfo lists",
-            value.escape_debug()
-        ),
-        None => format!(
-            "the HIP runtime {version} shows no device: this machine has no AMD GPU that it knows, or /dev/kfd is not given to this \
-             user or container"
-        ),
+    let set = HIDING.iter().filter_map(|name| Some(format!("{name} is `{}`", variable(name)?.escape_debug())));
+    let set: Vec<String> = set.collect();
+    let no_gpu = "this machine has no AMD GPU that it knows, or /dev/kfd is not given to this user or container";
+    if set.is_empty() {
+        return format!("the HIP runtime {version} shows no device: {no_gpu}");
     }
+    // Which of them hides a device, and whether there is one to hide, cannot be told.
+    let set = set.join(" and ");
+    format!("the HIP runtime {version} shows no device: {set}, which may hide those that rocminfo lists; or {no_gpu}")
 }
 
 /// Start the runtime, which it lets happen often, and count its devices.

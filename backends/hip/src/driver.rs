@@ -153,15 +153,17 @@ impl Driver for HipDriver {
     }
 
     unsafe fn stream_destroy(&self, stream: HipStream) -> DriverResult {
-        if let Some(recorder) = stream.recorder().stream.take() {
+        let recorder = match stream.recorder().stream.take() {
             // SAFETY: the handle is live and given up; nothing was ever run on it.
-            unsafe { self.calls.hipStreamDestroy(recorder.0) }?;
-        }
+            Some(recorder) => unsafe { self.calls.hipStreamDestroy(recorder.0) },
+            None => Ok(()),
+        };
         if !stream.owned {
-            return Ok(());
+            return recorder;
         }
         // SAFETY: the handle is live and given up; the caller says that its work is done.
-        unsafe { self.calls.hipStreamDestroy(stream.raw.0) }
+        let own = unsafe { self.calls.hipStreamDestroy(stream.raw.0) };
+        recorder.and(own)
     }
 
     fn stream_wait_event(&self, stream: &HipStream, event: &HipEvent) -> DriverResult {

@@ -10,7 +10,7 @@ use graphreel_hip_sys::{Library, LoadError, RtcLibrary, comgr};
 use program::Program;
 
 /// The release from which hipRTC answers an architecture that it does not know, where earlier ones end the process.
-const REFUSES_UNKNOWN: (i32, i32) = (7, 0);
+const REFUSES_UNKNOWN: (u32, u32) = (7, 0);
 
 /// `e_machine` of a code object.
 const EM_AMDGPU: u16 = 224;
@@ -58,6 +58,8 @@ pub struct Hiprtc {
     library: RtcLibrary,
     identity: String,
     version: Identity,
+    /// The release that it is of; `None` where nothing tells.
+    release: Option<(u32, u32)>,
     /// What it knows, or why that cannot be told.
     architectures: Result<Vec<String>, String>,
     compiles: AtomicU64,
@@ -71,7 +73,7 @@ impl Hiprtc {
     ///
     /// [`HiprtcAbsent`] with everything that was tried.
     pub fn of(runtime: &Library) -> Result<Self, HiprtcAbsent> {
-        Ok(Self::new(RtcLibrary::load(runtime.version, &runtime.file)?))
+        Ok(Self::new(RtcLibrary::load(runtime.version, &runtime.file)?, Some(runtime.version.release())))
     }
 
     /// The hipRTC in this file.
@@ -80,25 +82,21 @@ impl Hiprtc {
     ///
     /// [`HiprtcAbsent`].
     pub fn open(file: impl Into<std::path::PathBuf>) -> Result<Self, HiprtcAbsent> {
-        Ok(Self::new(RtcLibrary::open(file)?))
+        Ok(Self::new(RtcLibrary::open(file)?, None))
     }
 
-    fn new(library: RtcLibrary) -> Self {
-        let (major, minor) = library.version;
-        let mut identity = format!("hipRTC {major}.{minor}, {}", library.file.display());
+    /// `release` is the runtime's, which hipRTC came with: what hipRTC itself tells is 9.0 in each of them.
+    fn new(library: RtcLibrary, release: Option<(u32, u32)>) -> Self {
+        let version =
+            release.map_or_else(|| "of unknown version".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+        let mut identity = format!("hipRTC {version}, {}", library.file.display());
         if let Ok(found) = std::fs::metadata(&library.file) {
             let modified = found.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
             identity += &format!(" ({} bytes, of second {})", found.len(), modified.unwrap_or_default().as_secs());
         }
         let architectures = comgr::architectures(&library.file);
         tracing::info!("WGSL is compiled by {identity}");
-        Self {
-            library,
-            identity,
-            version: Identity(format!("{major}.{minor}")),
-            architectures,
-            compiles: AtomicU64::new(0),
-        }
+        Self { library, identity, version: Identity(version), release, architectures, compiles: AtomicU64::new(0) }
     }
 
     /// Its name and version, and its file with what tells it from another of that version.
@@ -125,7 +123,7 @@ impl Hiprtc {
                 let like: Vec<&str> = like.collect();
                 Err(format!("its compiler does not know it: update ROCm; those nearest are {}", like.join(", ")))
             }
-            Err(_) if self.library.version >= REFUSES_UNKNOWN => Ok(()),
+            Err(_) if self.release >= Some(REFUSES_UNKNOWN) => Ok(()),
             Err(why) => Err(why.clone()),
         }
     }

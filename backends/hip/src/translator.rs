@@ -176,7 +176,7 @@ impl HipTranslator {
                 // The compiler's lines are the author's.
                 let text = format!("#line 1 \"{NATIVE_FILE}\"\n{text}");
                 let mut options: Vec<&str> = native.options().iter().map(String::as_str).collect();
-                let includes = text.contains("#include") || options.iter().any(|option| option.contains("include"));
+                let includes = includes(&text) || options.iter().any(|option| includes(option));
                 // hipRTC's own `warpSize` is no constant in every release, so an author has the device's by this name.
                 options.push(&self.wave);
                 let keep = if includes { Keep::No } else { Keep::Yes };
@@ -250,9 +250,24 @@ fn is_architecture(arch: &str) -> bool {
     !base.is_empty() && base.bytes().all(|byte| byte.is_ascii_hexdigit()) && parts.all(feature)
 }
 
+/// Whether a text may take another one in, by whatever spelling: the word is in all of them.
+fn includes(text: &str) -> bool {
+    text.contains("include") || text.contains("embed")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_may_take_in_another_is_known() {
+        for text in
+            ["#include <a.h>", "  # include \"a.h\"", "%:include <a.h>", "#if __has_include(<a.h>)", "#embed \"a\""]
+        {
+            assert!(includes(text), "{text}");
+        }
+        assert!(!includes("extern \"C\" __global__ void k() {}"));
+    }
 
     #[test]
     fn only_names_of_architectures_are_given_to_the_compiler() {

@@ -158,8 +158,13 @@ fn a_runtime_without_devices_says_why() {
         (Fake { init: 100, ..WHOLE }, &[("HIP_VISIBLE_DEVICES", "")], &["HIP_VISIBLE_DEVICES is ``", "rocminfo"]),
         (
             Fake { init: 100, ..WHOLE },
+            &[("CUDA_VISIBLE_DEVICES", "0"), ("HIP_VISIBLE_DEVICES", "7")],
+            &["HIP_VISIBLE_DEVICES is `7` and CUDA_VISIBLE_DEVICES is `0`", "no AMD GPU"],
+        ),
+        (
+            Fake { init: 100, ..WHOLE },
             &[("HIP_VISIBLE_DEVICES", "7\nx")],
-            &["HIP_VISIBLE_DEVICES is `7\\nx`", "unset it"],
+            &["HIP_VISIBLE_DEVICES is `7\\nx`", "which may hide", "no AMD GPU"],
         ),
         (Fake { init: 100, ..WHOLE }, &[("ROCR_VISIBLE_DEVICES", "GPU-x")], &["ROCR_VISIBLE_DEVICES is `GPU-x`"]),
         (

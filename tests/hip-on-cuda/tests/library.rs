@@ -29,6 +29,16 @@ fn library() -> PathBuf {
     beside.find(|file| file.is_file()).expect("the library lies beside this program")
 }
 
+/// The library as hipRTC, with itself beside it as AMD's compiler library.
+fn hiprtc() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hip-on-cuda-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for name in ["libamd_comgr.so.3", "libhiprtc.so.7"] {
+        std::fs::copy(library(), folder.join(name)).expect("a copy");
+    }
+    folder.join("libhiprtc.so.7")
+}
+
 /// Whether this process has NVRTC and a compute capability to compile for. One that has not runs the test again in a process that
 /// has, where there is NVRTC.
 fn again(test: &str) -> bool {
@@ -164,7 +174,7 @@ fn each_kernel_of_the_backend_compiles() {
     if !again("each_kernel_of_the_backend_compiles") {
         return;
     }
-    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let hiprtc = Hiprtc::open(hiprtc()).expect("it is hipRTC");
     hiprtc.check(ARCHITECTURE).expect("its architecture is one that it may be asked for");
     let all = kernels();
     assert!(all.len() > 10, "only {} kernels", all.len());
@@ -193,7 +203,7 @@ fn a_mistake_is_told_by_its_line() {
     if !again("a_mistake_is_told_by_its_line") {
         return;
     }
-    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let hiprtc = Hiprtc::open(hiprtc()).expect("it is hipRTC");
     let text = "// A comment.\nextern \"C\" __global__ void k(int* x) { x[0] = missing; }\n";
     let source = Source { text, name: "user.hip", options: &[] };
     let refused = hiprtc.compile(&source, ARCHITECTURE).expect_err("it is wrong").to_string();
@@ -206,7 +216,7 @@ fn a_name_may_have_any_letters() {
     if !again("a_name_may_have_any_letters") {
         return;
     }
-    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let hiprtc = Hiprtc::open(hiprtc()).expect("it is hipRTC");
     let text = "extern \"C\" __global__ void k(int* x) { x[0] = 1; }\n";
     for name in [r#"a"b.hip"#, r"a\b.hip", r"a\", "a\nb.hip"] {
         let source = Source { text, name, options: &[] };
@@ -220,7 +230,7 @@ fn what_it_cannot_keep_is_refused() {
     if !again("what_it_cannot_keep_is_refused") {
         return;
     }
-    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let hiprtc = Hiprtc::open(hiprtc()).expect("it is hipRTC");
     let refusals = [
         ("__hip_atomic_load(x, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)", "relaxed atomics alone"),
         ("__hip_atomic_fetch_add(x, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)", "for the whole system"),
@@ -240,7 +250,7 @@ fn what_hips_compiler_has_of_itself_is_there() {
     if !again("what_hips_compiler_has_of_itself_is_there") {
         return;
     }
-    let hiprtc = Hiprtc::open(library()).expect("it is hipRTC");
+    let hiprtc = Hiprtc::open(hiprtc()).expect("it is hipRTC");
     let text = r#"
 extern "C" __global__ __launch_bounds__(64) void k(unsigned* x, float* y, long long* z) {
     const int lane = threadIdx.x % 32;
