@@ -348,6 +348,8 @@ pub struct OutOfMemory {
     pub have: Option<u64>,
     /// The limit in bytes; `None` where only the driver knows.
     pub limit: Option<u64>,
+    /// Bytes of pages that were given up and that the driver takes back only once the device is idle and nothing records.
+    pub held: u64,
 }
 
 /// What an allocation ran into.
@@ -376,7 +378,11 @@ impl fmt::Display for OutOfMemory {
                 write!(f, " in `Config::memory_limit`; drop buffers or graphs, call `trim`, or raise the limit")
             }
             MemoryLimit::Device => {
-                write!(f, " and the device has no more; drop buffers or graphs, call `trim`, or use less")
+                write!(f, " and the device has no more; drop buffers or graphs, call `trim`, or use less")?;
+                if self.held > 0 {
+                    write!(f, "; {} bytes come back once the device is idle and nothing records", self.held)?;
+                }
+                Ok(())
             }
         }
     }

@@ -101,7 +101,9 @@ impl<D: Driver> HardwareServer<D> {
     /// # Safety
     ///
     /// The stream is of this driver's context, never synchronises with the null stream, and lives until the
-    /// server has given back the device. It is adopted once at a time.
+    /// server has given back the device. It is adopted once at a time. The application begins a capture on it only while no other
+    /// thread can use the device, as within `Device::with_server`: a call of ours that comes later is refused as long as it
+    /// records, and one that is under way would become a part of it.
     #[expect(unsafe_code, reason = "a stream is taken from outside")]
     pub unsafe fn adopt_stream(&mut self, stream: D::Stream) -> Result<StreamId> {
         let _bound = self.enter()?;

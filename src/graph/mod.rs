@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `shared` | the driver, its events, what a failure means for the device |
 //! | `lanes`, `order` | which stream runs what, and after what |
-//! | `pages`, `staging`, `staged`, `pinned` | where bytes lie, on the device and on the host |
+//! | `pages`, `staging`, `staged`, `pinned`, `spare` | where bytes lie, on the device and on the host |
 //! | `reclaim`, `close` | what is destroyed when |
 //! | `compile`, `arguments`, `action` | kernels, and operations with addresses in the place of handles |
 //! | `issue` | eager work, reads, waits, timing |
@@ -30,6 +30,7 @@ mod reclaim;
 mod replay;
 mod server;
 mod shared;
+mod spare;
 mod staged;
 mod staging;
 mod translate;

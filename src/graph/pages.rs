@@ -139,6 +139,13 @@ impl<D: Driver> Pages<D> {
         reclaim.collect(lanes)?;
         let bytes = NonZeroU64::new(request.bytes)
             .ok_or_else(|| ServerError::InvalidSize { bytes: 0, problem: "a page has at least one byte".into() })?;
+        if let Some((memory, needs)) = reclaim.take_memory(bytes) {
+            let id = self.pool.add_page(request);
+            let mut page = Page { memory, scars: Vec::new(), fresh: true };
+            page.scar(0..bytes.get(), needs);
+            self.pages.insert(id, page);
+            return Ok(());
+        }
         let mut answer = self.shared.driver().mem_alloc(bytes);
         if answer.as_ref().is_err_and(|error| error.kind == DriverErrorKind::OutOfMemory) {
             // What is free goes back to the device before it is asked once more.
@@ -150,7 +157,7 @@ impl<D: Driver> Pages<D> {
         let memory = match answer {
             Ok(memory) => memory,
             Err(error) if error.kind == DriverErrorKind::OutOfMemory && error.class == FaultClass::CallLocal => {
-                return Err(self.exhausted(bytes.get()));
+                return Err(self.exhausted(bytes.get(), reclaim));
             }
             Err(error) => return self.shared.settle(Err(error), "allocating memory"),
         };
@@ -160,13 +167,14 @@ impl<D: Driver> Pages<D> {
     }
 
     /// The device has no memory left.
-    fn exhausted(&self, need: u64) -> ServerError {
+    fn exhausted(&self, need: u64, reclaim: &mut Reclaim<D>) -> ServerError {
         let known = self.shared.driver().mem_info().ok();
         ServerError::OutOfMemory(OutOfMemory {
             refused_by: MemoryLimit::Device,
             need,
             have: known.map(|bytes| bytes.free),
             limit: known.map(|bytes| bytes.total),
+            held: reclaim.starve(),
         })
     }
 

@@ -2,13 +2,18 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 use super::driver::{DeviceMemory, Driver, DriverCaps, PinnedMemory};
 use super::lanes::Lanes;
 use super::order::Points;
-use super::shared::{Orphan, Shared};
+use super::shared::{EventCell, Orphan, Shared};
 use crate::error::Result;
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Code that may wait for an idle device before callers should wait for one.
+const MODULES_HELD_MAX: usize = 256;
 
 /// Something to destroy.
 pub(super) enum Doomed<D: Driver> {
@@ -35,6 +40,14 @@ struct Entry<D: Driver> {
 }
 
 impl<D: Driver> Doomed<D> {
+    /// Pinned memory, which can serve again before it is given back.
+    fn pinned(self) -> std::result::Result<PinnedMemory, Self> {
+        match self {
+            Self::Pinned(memory) | Self::Orphan(Orphan::Pinned(memory)) => Ok(memory),
+            other => Err(other),
+        }
+    }
+
     /// Whether giving it back waits for the whole device.
     fn waits(&self, caps: &DriverCaps) -> bool {
         match self {
@@ -59,15 +72,69 @@ pub(super) struct Reclaim<D: Driver> {
     entries: VecDeque<Entry<D>>,
     windows: usize,
     pushed: u64,
+    /// Code that waits to be given back, as the last look left it.
+    modules_held: usize,
+    /// How much of it is too much, next: whoever goes beyond that waits once.
+    modules_max: AtomicUsize,
+    /// An allocation failed while memory only waits for an idle device; its caller may wait once.
+    starved: AtomicBool,
 }
 
 impl<D: Driver> Reclaim<D> {
     pub(super) fn new(shared: Arc<Shared<D>>) -> Self {
-        Self { shared, entries: VecDeque::new(), windows: 0, pushed: 0 }
+        Self {
+            shared,
+            entries: VecDeque::new(),
+            windows: 0,
+            pushed: 0,
+            modules_held: 0,
+            modules_max: AtomicUsize::new(MODULES_HELD_MAX),
+            starved: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.shared.spare().lock().is_empty()
+    }
+
+    /// Device memory of exactly `bytes` bytes that only waits to be given back, and what uses it yet. Where giving it back waits
+    /// for the device, it may be here for long.
+    pub(super) fn take_memory(&mut self, bytes: NonZeroU64) -> Option<(DeviceMemory, Points)> {
+        if !self.shared.driver().caps().free_waits_for_device {
+            return None;
+        }
+        let fits = |doomed: &Doomed<D>| matches!(doomed, Doomed::Memory(memory) if memory.bytes == bytes);
+        let entry = self.entries.iter_mut().find(|entry| entry.doomed.iter().any(fits))?;
+        let index = entry.doomed.iter().position(fits)?;
+        match entry.doomed.remove(index) {
+            Doomed::Memory(memory) => Some((memory, entry.needs.clone())),
+            other => {
+                entry.doomed.insert(index, other);
+                None
+            }
+        }
+    }
+
+    /// An allocation failed: bytes of device memory that wait to be given back, for which its caller may wait ([`Reclaim::pressure`]).
+    pub(super) fn starve(&mut self) -> u64 {
+        let bytes = |doomed: &Doomed<D>| if let Doomed::Memory(memory) = doomed { memory.bytes.get() } else { 0 };
+        let held = self.entries.iter().flat_map(|entry| &entry.doomed).map(bytes).sum();
+        // Within a window nothing is given back, however long it is waited for.
+        self.starved.store(held > 0 && self.windows == 0, Ordering::Relaxed);
+        held
+    }
+
+    /// Events to wait for, after which the device may be idle, where too much waits for that. Told once: where some work never
+    /// ends, the same callers would wait for it again and again.
+    pub(super) fn pressure(&self, lanes: &Lanes<D>) -> Option<Vec<Arc<EventCell<D>>>> {
+        let crowded = self.windows == 0 && self.modules_held > self.modules_max.load(Ordering::Relaxed);
+        if crowded {
+            self.modules_max.store(self.modules_held + MODULES_HELD_MAX, Ordering::Relaxed);
+        }
+        if !self.starved.swap(false, Ordering::Relaxed) && !crowded {
+            return None;
+        }
+        Some(lanes.known_marks(&lanes.ends())).filter(|events| !events.is_empty())
     }
 
     /// Destroy `doomed`, in order, once `needs` are passed.
@@ -122,7 +189,7 @@ impl<D: Driver> Reclaim<D> {
     ///
     /// The device's loss, found by asking.
     pub(super) fn collect(&mut self, lanes: &mut Lanes<D>) -> Result<()> {
-        if self.windows > 0 || self.entries.is_empty() {
+        if self.windows > 0 || self.is_empty() {
             return Ok(());
         }
         self.shared.monitor().check()?;
@@ -130,7 +197,9 @@ impl<D: Driver> Reclaim<D> {
         // comes when there is nothing to wait for.
         let shared = self.shared.clone();
         let caps = shared.driver().caps();
-        let held = self.entries.iter().any(|entry| entry.waits(caps)) && !lanes.is_idle()?;
+        let spare = caps.unload_waits_for_device && !shared.spare().lock().is_empty();
+        let held = (spare || self.entries.iter().any(|entry| entry.waits(caps))) && !lanes.is_idle()?;
+        self.starved.store(false, Ordering::Relaxed);
         let mut asked = Vec::new();
         for _ in 0..self.entries.len() {
             let Some(mut entry) = self.entries.pop_front() else { break };
@@ -148,14 +217,31 @@ impl<D: Driver> Reclaim<D> {
                 continue;
             }
             // The others of the entry do not need what is kept longer.
-            let (later, now) = entry.doomed.into_iter().partition(|doomed| held && doomed.waits(caps));
+            let (later, now): (Vec<_>, _) = entry.doomed.into_iter().partition(|doomed| held && doomed.waits(caps));
             self.destroy(now);
-            entry.doomed = later;
+            entry.doomed = later.into_iter().filter_map(|doomed| self.put_off(doomed)).collect();
             if !entry.doomed.is_empty() {
                 self.entries.push_back(entry);
             }
         }
+        if !held {
+            shared.free_spare();
+            self.modules_max.store(MODULES_HELD_MAX, Ordering::Relaxed);
+        }
+        let is_module = |doomed: &&Doomed<D>| matches!(doomed, Doomed::Orphan(Orphan::Module(_)));
+        self.modules_held = self.entries.iter().flat_map(|entry| &entry.doomed).filter(is_module).count();
         Ok(())
+    }
+
+    /// Keep something that nothing uses until the device is idle: pinned memory for the next who needs some, anything else here.
+    fn put_off(&self, doomed: Doomed<D>) -> Option<Doomed<D>> {
+        match doomed.pinned() {
+            Ok(memory) => {
+                self.shared.spare().lock().keep(memory);
+                None
+            }
+            Err(other) => Some(other),
+        }
     }
 
     /// Destroy everything. All work is done, or the device is lost.

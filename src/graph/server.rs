@@ -434,7 +434,8 @@ impl<D: Driver> Server for HardwareServer<D> {
         if self.shared.monitor().lost().is_some() {
             return None;
         }
-        Some(Arc::new(EventFence::new(self.staging.pressure(&self.lanes)?)))
+        let staged = || self.staging.pressure(&self.lanes);
+        Some(Arc::new(EventFence::new(self.reclaim.pressure(&self.lanes).or_else(staged)?)))
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

@@ -2,8 +2,10 @@
 //! kernels; the last holder closes the driver.
 
 use std::mem::ManuallyDrop;
+use std::num::NonZeroU64;
 
 use super::driver::{CaptureMode, Driver, DriverResult, EventTiming, PinnedMemory};
+use super::spare::{SparePinned, size_class};
 use crate::clock::Signal;
 use crate::device::Monitor;
 use crate::error::{DriverError, DriverErrorKind, FaultClass, Result, ServerError};
@@ -24,6 +26,7 @@ pub(super) struct Shared<D: Driver> {
     events: Mutex<Vec<D::Event>>,
     timed_events: Mutex<Vec<D::Event>>,
     orphans: Mutex<Vec<Orphan<D>>>,
+    spare: Mutex<SparePinned>,
     /// The server is gone.
     closed: AtomicBool,
     gates: Mutex<Vec<Signal>>,
@@ -46,6 +49,7 @@ impl<D: Driver> Shared<D> {
             events: Mutex::default(),
             timed_events: Mutex::default(),
             orphans: Mutex::default(),
+            spare: Mutex::default(),
             closed: AtomicBool::new(false),
             gates: Mutex::default(),
             faults: AtomicU64::new(0),
@@ -157,6 +161,30 @@ impl<D: Driver> Shared<D> {
         }
     }
 
+    /// Pinned memory of at least `bytes` bytes, whatever they hold.
+    ///
+    /// # Errors
+    ///
+    /// What the driver answers where it has no more.
+    pub(super) fn pin(&self, bytes: NonZeroU64) -> Result<PinnedMemory> {
+        let spare = self.spare.lock().take(bytes);
+        match spare {
+            Some(memory) => Ok(memory),
+            None => self.settle(self.driver().pinned_alloc(size_class(bytes)), "pinning host memory"),
+        }
+    }
+
+    /// Pinned memory that nothing uses, and that cannot be given back yet.
+    pub(super) fn spare(&self) -> &Mutex<SparePinned> {
+        &self.spare
+    }
+
+    /// Give back what is spare: the device is idle, or closing. The thread is bound.
+    pub(super) fn free_spare(&self) {
+        let spare = self.spare.lock().drain();
+        spare.into_iter().for_each(|memory| self.destroy_orphan(Orphan::Pinned(memory)));
+    }
+
     /// Leave something for the server to destroy.
     pub(super) fn orphan(self: &Arc<Self>, orphan: Orphan<D>) {
         {
@@ -180,6 +208,7 @@ impl<D: Driver> Shared<D> {
             std::mem::take(&mut *orphans)
         };
         orphans.into_iter().for_each(|orphan| self.destroy_orphan(orphan));
+        self.free_spare();
         self.destroy_spare_events();
     }
 
@@ -225,7 +254,8 @@ impl<D: Driver> Drop for Shared<D> {
         let ours = driver.context();
         let before = insist(|| driver.context_current()).ok().flatten();
         let changed = before != Some(ours) && insist(|| driver.context_set(Some(ours))).is_ok();
-        for orphan in std::mem::take(&mut *self.orphans.lock()) {
+        let spare = self.spare.lock().drain().into_iter().map(Orphan::Pinned);
+        for orphan in std::mem::take(&mut *self.orphans.lock()).into_iter().chain(spare) {
             let answer = match orphan {
                 // SAFETY: the server is gone, and with it all work.
                 Orphan::Module(module) => unsafe { driver.module_unload(module) },

@@ -22,7 +22,7 @@ use crate::stream::StreamId;
 use crate::sync::Arc;
 
 /// The smallest block.
-const BLOCK_BYTES_MIN: u64 = 64 << 10;
+const BLOCK_BYTES_MIN: NonZeroU64 = NonZeroU64::new(64 << 10).unwrap();
 
 /// Blocks that came back, idle or not: above this idle ones are freed, and callers should wait.
 const RETURNED_BYTES_MAX: u64 = 64 << 20;
@@ -61,9 +61,7 @@ impl<D: Driver> StagedBlocks<D> {
                 return Ok(found.block);
             }
         }
-        // Sizes that differ a little share blocks.
-        let wanted = bytes.get().max(BLOCK_BYTES_MIN).checked_next_power_of_two().unwrap_or(bytes.get());
-        let block = Block::pin(&self.shared, NonZeroU64::new(wanted).unwrap_or(bytes))?;
+        let block = Block::pin(&self.shared, bytes.max(BLOCK_BYTES_MIN))?;
         // SAFETY: the block has as many bytes, and nobody else knows it yet. Callers see them as initialised.
         unsafe { std::ptr::write_bytes(block.address().0.as_ptr(), 0, block.bytes() as usize) };
         Ok(Arc::new(block))

@@ -9,6 +9,7 @@ use super::lanes::Lanes;
 use super::order::{Point, Points};
 use super::reclaim::{Doomed, Reclaim};
 use super::shared::{EventCell, Orphan, Shared};
+use super::spare::size_class;
 use super::staged::StagedBlocks;
 use crate::error::Result;
 use crate::sync::Arc;
@@ -95,7 +96,7 @@ impl<D: Driver> Staging<D> {
 
     /// A block that nothing uses, of at least `bytes`.
     fn block(&mut self, lanes: &mut Lanes<D>, bytes: NonZeroU64) -> Result<Arc<Block<D>>> {
-        let wanted = bytes.get().max(BLOCK_BYTES);
+        let wanted = size_class(bytes).get().max(BLOCK_BYTES);
         for _ in 0..self.busy.len() {
             let Some(used) = self.busy.pop_front() else { break };
             let idle = Arc::strong_count(&used.block) == 1 && lanes.are_passed(&used.points)?;
@@ -109,6 +110,7 @@ impl<D: Driver> Staging<D> {
             if bytes == wanted {
                 return Ok(used.block);
             }
+            Block::spare(used.block);
         }
         let wanted = NonZeroU64::new(wanted).unwrap_or(bytes);
         Block::pin(&self.shared, wanted).map(Arc::new)
@@ -147,8 +149,16 @@ impl<D: Driver> Block<D> {
     ///
     /// What the driver answers where it has no more.
     pub(super) fn pin(shared: &Arc<Shared<D>>, bytes: NonZeroU64) -> Result<Self> {
-        let memory = shared.settle(shared.driver().pinned_alloc(bytes), "pinning host memory")?;
-        Ok(Self { shared: shared.clone(), memory: Some(memory) })
+        Ok(Self { shared: shared.clone(), memory: Some(shared.pin(bytes)?) })
+    }
+
+    /// Let a block that nothing uses serve any request of its size.
+    fn spare(block: Arc<Self>) {
+        if let Some(mut block) = Arc::into_inner(block)
+            && let Some(memory) = block.memory.take()
+        {
+            block.shared.spare().lock().keep(memory);
+        }
     }
 
     pub(super) fn bytes(&self) -> u64 {

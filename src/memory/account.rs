@@ -146,6 +146,7 @@ impl Account {
                 need: bytes,
                 have: self.0.limit.map(|limit| limit.saturating_sub(used)),
                 limit: self.0.limit,
+                held: 0,
             })),
         }
     }

@@ -64,8 +64,10 @@ pub trait Interop {
     ///
     /// # Safety
     ///
-    /// `stream` is a `CUstream` made with `CU_STREAM_NON_BLOCKING`, captures nothing, and lives until the server has given back
-    /// the device. It is adopted once at a time.
+    /// `stream` is a `CUstream` made with `CU_STREAM_NON_BLOCKING` that lives until the server has given back the device. It is
+    /// adopted once at a time. The application begins a capture on it only while no other thread can use the device, as within
+    /// [`with_server`](graphreel::Device::with_server): a call of ours that comes later is refused as long as it records, and one
+    /// that is under way would become a part of it.
     unsafe fn adopt_raw_stream(&mut self, stream: *mut c_void) -> Result<StreamId>;
 
     /// Our stream behind a [`StreamId`], as a `CUstream`. It lives as long as the server, and what the application gives to it is

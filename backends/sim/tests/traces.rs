@@ -136,7 +136,7 @@ fn a_capture_and_two_replays() {
               capture_begin s3
               launch c1 bump 1x1x1 s3
               copy_on_device m1+256 <- m1+0 x256 s3
-              pinned_alloc 256 -> p2+0
+              pinned_alloc 4096 -> p2+0
               copy_to_device m1+0 <- p2+0 x256 s3
               capture_end s3 -> g1
               graph_nodes g1

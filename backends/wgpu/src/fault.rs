@@ -95,7 +95,7 @@ impl Caught {
         if !self.out_of_memory {
             return self.into_fault(monitor, origin);
         }
-        let refusal = OutOfMemory { refused_by: MemoryLimit::Device, need, have: None, limit: None };
+        let refusal = OutOfMemory { refused_by: MemoryLimit::Device, need, have: None, limit: None, held: 0 };
         monitor.lost().unwrap_or(ServerError::OutOfMemory(refusal))
     }
 }

@@ -321,6 +321,7 @@ impl Pool {
                 need: bytes,
                 have: Some(room),
                 limit: Some(limit),
+                held: 0,
             }));
         }
         release.iter().for_each(|id| self.pages.release(*id));

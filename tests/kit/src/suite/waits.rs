@@ -181,17 +181,22 @@ pub fn many_threads_await_one_replay(env: &Env) -> Result<()> {
     Ok(())
 }
 
-/// While one thread waits, others use the device: no wait holds its lock. Loading code may itself wait for the device, as NVIDIA's
-/// driver does where it needs memory for the code; it holds nobody up either.
+/// While one thread waits, others use the device: no wait holds its lock. On a card behind a vendor's driver loading code may itself
+/// wait for the device, as NVIDIA's does where it needs memory for the code; then it holds nobody up either.
 pub fn a_wait_does_not_hold_the_device(env: &Env) -> Result<()> {
-    let (_buffer, done) = long_replay(&env.device)?;
     let device = &env.device;
+    let loads_wait = matches!(&*device.info().backend, "cuda" | "hip") && !is_software_device(device);
+    // A vendor's compiler may take longer than the replay: here it finds its code kept.
+    drop(device.kernel(kernels::MUL2)?);
+    let (_buffer, done) = long_replay(device)?;
     thread::scope(|scope| {
         let waiter = scope.spawn(|| done.wait_for(PATIENCE));
-        let loader = scope.spawn(|| device.kernel(kernels::MUL2));
+        let load = || device.kernel(kernels::MUL2);
         let started = Instant::now();
         let mut steps = Vec::new();
         let mut step = |name| steps.push((name, started.elapsed()));
+        let loader = if loads_wait { Some(scope.spawn(load)) } else { load().map(|_| None)? };
+        step("load");
         let buffer = device.alloc(256)?;
         step("alloc");
         let (graph, ()) = device.capture(|c| c.fill(&buffer, 6))?;
@@ -201,7 +206,7 @@ pub fn a_wait_does_not_hold_the_device(env: &Env) -> Result<()> {
         let early = !waiter.is_finished();
         graph.replay()?;
         waiter.join().expect("no panic")?;
-        loader.join().expect("no panic")?;
+        loader.map_or(Ok(()), |loader| loader.join().expect("no panic").map(drop))?;
         assert!(early, "issuing work waited for the replay before it: {steps:?}");
         assert_eq!(buffer.read::<u32>()?, [6; 64]);
         Ok(())
