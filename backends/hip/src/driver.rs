@@ -19,6 +19,7 @@ use graphreel_hip_sys::constant::{
     hipEventDefault, hipEventDisableTiming, hipFuncAttributeMaxDynamicSharedMemorySize, hipHostMallocPortable,
     hipStreamNonBlocking,
 };
+use graphreel_hip_sys::handle::hipGraph_t;
 use graphreel_hip_sys::structure::device_pointer;
 use graphreel_hip_sys::{Library, Version};
 
@@ -26,7 +27,7 @@ use crate::calls::Calls;
 use crate::device::Asked;
 use crate::fault;
 use crate::handle::{
-    HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawGraph, RawStream,
+    HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawGraph, RawStream, Start,
 };
 use crate::node::{self, Copy1D};
 
@@ -56,6 +57,24 @@ impl HipDriver {
 
     pub(crate) fn library(&self) -> &'static Library {
         self.library
+    }
+
+    /// What a node of the graph depends on that is to run after these; the empty node that starts the others is made when a
+    /// second one of them comes.
+    fn before<'a>(&self, graph: &'a mut HipGraph, after: &'a [HipNode]) -> DriverResult<(hipGraph_t, &'a [HipNode])> {
+        let raw = graph.raw.0;
+        if let (Start::One(first), []) = (graph.start, after) {
+            let mut root = ptr::null_mut();
+            // SAFETY: the graph is live; the call writes one handle.
+            unsafe { self.calls.hipGraphAddEmptyNode(&raw mut root, raw, ptr::null(), 0) }?;
+            graph.start = Start::Root(HipNode(root));
+            // SAFETY: the handles are live.
+            unsafe { self.calls.hipGraphAddDependencies(raw, &raw const root, &raw const first.0, 1) }?;
+        }
+        match &graph.start {
+            Start::Root(root) if after.is_empty() => Ok((raw, std::slice::from_ref(root))),
+            _ => Ok((raw, after)),
+        }
     }
 
     /// The device of that index, with its primary context retained.
@@ -368,7 +387,7 @@ impl Driver for HipDriver {
             }
             return Err(error);
         }
-        let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), root: None });
+        let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), start: Start::Empty });
         made("hipStreamEndCapture", graph)
     }
 
@@ -387,19 +406,7 @@ impl Driver for HipDriver {
         let mut graph = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { self.calls.hipGraphCreate(&raw mut graph, 0) }?;
-        // HIP 7.2 starts what depends on nothing ahead of earlier work of the launch's stream, all but the first such node.
-        // With one node before all others it does not.
-        let mut root = ptr::null_mut();
-        // SAFETY: the graph was just made; the call writes one handle.
-        let added = unsafe { self.calls.hipGraphAddEmptyNode(&raw mut root, graph, ptr::null(), 0) };
-        let graph = HipGraph { raw: RawGraph(graph), root: Some(HipNode(root)) };
-        match added {
-            Ok(()) => Ok(graph),
-            Err(error) => {
-                drop(self.graph_destroy(graph));
-                Err(error)
-            }
-        }
+        Ok(HipGraph { raw: RawGraph(graph), start: Start::Empty })
     }
 
     unsafe fn graph_add_launch(
@@ -411,29 +418,29 @@ impl Driver for HipDriver {
         params: KernelParams<'_>,
     ) -> DriverResult<HipNode> {
         let (mut node, params) = (ptr::null_mut(), node::launch(function, shape, params));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let (raw, before) = self.before(graph, after)?;
+        let (first, count) = (before.as_ptr().cast(), before.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the parameters until the call returns.
-        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, graph.raw.0, first, count, &raw const params) }?;
-        Ok(HipNode(node))
+        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, raw, first, count, &raw const params) }?;
+        Ok(graph.added(HipNode(node), after))
     }
 
     unsafe fn graph_add_copy(&self, graph: &mut HipGraph, after: &[HipNode], copy: &NodeCopy) -> DriverResult<HipNode> {
         let (mut node, Copy1D { dst, src, bytes, kind }) = (ptr::null_mut(), node::copy(copy));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let (raw, before) = self.before(graph, after)?;
+        let (first, count) = (before.as_ptr().cast(), before.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the ranges.
-        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, graph.raw.0, first, count, dst, src, bytes, kind) }?;
-        Ok(HipNode(node))
+        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, raw, first, count, dst, src, bytes, kind) }?;
+        Ok(graph.added(HipNode(node), after))
     }
 
     unsafe fn graph_add_fill(&self, graph: &mut HipGraph, after: &[HipNode], fill: &NodeFill) -> DriverResult<HipNode> {
         let (mut node, fill) = (ptr::null_mut(), node::fill(fill));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let (raw, before) = self.before(graph, after)?;
+        let (first, count) = (before.as_ptr().cast(), before.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the range.
-        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, graph.raw.0, first, count, &raw const fill) }?;
-        Ok(HipNode(node))
+        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, raw, first, count, &raw const fill) }?;
+        Ok(graph.added(HipNode(node), after))
     }
 
     fn graph_add_edges(&self, graph: &mut HipGraph, edges: &[(HipNode, HipNode)]) -> DriverResult {
@@ -446,8 +453,9 @@ impl Driver for HipDriver {
         let mut count = 0;
         // SAFETY: the handle is live; with no array the call writes one number.
         unsafe { self.calls.hipGraphGetNodes(graph.raw.0, ptr::null_mut(), &raw mut count) }?;
-        // The first one of a built graph is the driver's own.
-        Ok(count - graph.root.as_slice().len().min(count))
+        // One that starts the others is the driver's own.
+        let own = usize::from(matches!(graph.start, Start::Root(_)));
+        Ok(count.saturating_sub(own))
     }
 
     fn graph_instantiate(&self, graph: &HipGraph) -> DriverResult<HipExec> {

@@ -126,17 +126,31 @@ impl HipStream {
     }
 }
 
-/// A graph. One that is built has a first node of its own, on which all others depend.
+/// A graph.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HipGraph {
     pub(crate) raw: RawGraph,
-    /// `None` for one that was captured, which begins with what was captured first.
-    pub(crate) root: Option<HipNode>,
+    pub(crate) start: Start,
+}
+
+/// How a graph that is built begins. HIP 7.2 starts what depends on nothing ahead of earlier work of the launch's stream, all but the
+/// first such node. So there is one such node only: where a graph has more, an empty one goes before them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// With nothing yet; or it was captured, and begins with what was captured first.
+    Empty,
+    /// With the one node that depends on nothing.
+    One(HipNode),
+    /// With an empty node, on which all depend that depended on nothing.
+    Root(HipNode),
 }
 
 impl HipGraph {
-    /// What a node depends on that is to run after these.
-    pub(crate) fn after<'a>(&'a self, nodes: &'a [HipNode]) -> &'a [HipNode] {
-        if nodes.is_empty() { self.root.as_slice() } else { nodes }
+    /// A node was added that is to run after these.
+    pub(crate) fn added(&mut self, node: HipNode, after: &[HipNode]) -> HipNode {
+        if after.is_empty() && self.start == Start::Empty {
+            self.start = Start::One(node);
+        }
+        node
     }
 }
