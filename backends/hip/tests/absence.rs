@@ -10,11 +10,8 @@ use graphreel_compilers::hip::{Suite, Tree};
 use graphreel_compilers::present;
 use graphreel_hip_sys::{Calls, LIBRARY_VARIABLE};
 
-/// Set in the children.
+/// Set in the children; in those with a device that cannot be asked, to its index.
 const CASE: &str = "GRAPHREEL_HIP_ABSENCE";
-
-/// In other children, the device that cannot be asked.
-const BAD: &str = "GRAPHREEL_HIP_BAD_DEVICE";
 
 /// Before what a child was told.
 const TOLD: &str = "told: ";
@@ -41,7 +38,7 @@ fn child_entry() {
 #[test]
 fn child_of_one_that_cannot_be_asked() {
     use graphreel::lifecycle::GpuInventory as _;
-    let Some(bad) = std::env::var(BAD).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
+    let Some(bad) = std::env::var(CASE).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
     let (good, line) = (1 - bad, format!("device {bad} cannot be asked: "));
     let devices = graphreel_hip::devices().expect("the other is there");
     assert_eq!(devices.iter().map(|device| device.index).collect::<Vec<_>>(), [good]);
@@ -232,7 +229,7 @@ fn a_device_that_cannot_be_asked_hides_no_other() {
         let Some(folder) = (Fake { devices: 2, bad: Some(bad), ..WHOLE }).build() else { return };
         let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
         command.env("LD_LIBRARY_PATH", folder.path());
-        assert_eq!(said_by("child_of_one_that_cannot_be_asked", command, &[(BAD, &bad.to_string())]), "all");
+        assert_eq!(said_by("child_of_one_that_cannot_be_asked", command, &[(CASE, &bad.to_string())]), "all");
     }
 }
 

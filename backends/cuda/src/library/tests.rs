@@ -8,11 +8,8 @@ use std::process::Command;
 use super::*;
 use crate::calls;
 
-/// Set in the children.
+/// Set in the children; in those with a device that cannot be asked, to its index.
 const CASE: &str = "GRAPHREEL_CUDA_ABSENCE";
-
-/// In other children, the device that cannot be asked.
-const BAD: &str = "GRAPHREEL_CUDA_BAD_DEVICE";
 
 /// Before what a child was told.
 const TOLD: &str = "told: ";
@@ -32,7 +29,7 @@ fn child_entry() {
 #[test]
 fn child_of_one_that_cannot_be_asked() {
     use graphreel::lifecycle::GpuInventory as _;
-    let Some(bad) = std::env::var(BAD).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
+    let Some(bad) = std::env::var(CASE).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
     let (good, line) = (1 - bad, format!("device {bad} cannot be asked: "));
     let devices = crate::devices().expect("the other is there");
     assert_eq!(devices.iter().map(|device| device.index).collect::<Vec<_>>(), [good]);
@@ -221,6 +218,6 @@ fn a_device_that_cannot_be_asked_hides_no_other() {
     for bad in [0, 1] {
         let Some(folder) = (Fake { devices: 2, bad: Some(bad), ..WHOLE }).build() else { return };
         let variable = bad.to_string();
-        assert_eq!(told_by("child_of_one_that_cannot_be_asked", folder.path(), &[(BAD, &variable)]), "all");
+        assert_eq!(told_by("child_of_one_that_cannot_be_asked", folder.path(), &[(CASE, &variable)]), "all");
     }
 }
