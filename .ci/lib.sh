@@ -93,14 +93,28 @@ vendor_folder() {
     (cd "$folder" && pwd)
 }
 
+# hip_runtime SUITE: put the folder of its runtime in `found`; fails where it cannot be had. Ends the script where something is
+# wrong on this side, which is no reason to skip anything.
+hip_runtime() {
+    local status=0
+    found=$(.ci/hip "$1") || status=$?
+    case $status in
+        0 | 1) return "$status" ;;
+        *)
+            say "HIP of Debian $1: FAILED, which is no want of packages"
+            exit 1
+            ;;
+    esac
+}
+
 # AMD's HIP runtime of each suite of Debian that can be had, with its compiler. Sets the variables by which tests find them.
 hip_runtimes() {
     local found
-    if [ -z "${GRAPHREEL_HIPRTC:-}" ] && found=$(.ci/hip testing); then
+    if [ -z "${GRAPHREEL_HIPRTC:-}" ] && hip_runtime testing; then
         export GRAPHREEL_HIPRTC=$found
     fi
     if [ -z "${GRAPHREEL_HIP_EXPERIMENTAL:-}" ]; then
-        if found=$(.ci/hip experimental); then
+        if hip_runtime experimental; then
             export GRAPHREEL_HIP_EXPERIMENTAL=$found
         else
             say "HIP of Debian experimental: SKIPPED. The HIP backend is not held against the newest headers and libraries"

@@ -42,14 +42,19 @@ fn a_backend_depends_on_no_other_backend() {
     assert_eq!(ours("graphreel-sim"), ["graphreel"]);
     assert_eq!(ours("graphreel-wgpu"), ["graphreel"]);
     // Its kernels are C++, which the writer gives it.
-    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
+    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp", "graphreel-loader"]);
 }
 
 #[test]
 fn cuda_and_hip_stand_on_the_writer() {
-    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp"]);
-    assert_eq!(ours("graphreel-hip"), ["graphreel", "graphreel-cpp", "graphreel-hip-sys"]);
-    assert_eq!(ours("graphreel-hip-sys"), Vec::<String>::new());
+    assert_eq!(ours("graphreel-cuda"), ["graphreel", "graphreel-cpp", "graphreel-loader"]);
+    assert_eq!(ours("graphreel-hip"), ["graphreel", "graphreel-cpp", "graphreel-hip-sys", "graphreel-loader"]);
+}
+
+#[test]
+fn bindings_and_the_loader_below_them_know_nothing_of_the_core() {
+    assert_eq!(ours("graphreel-hip-sys"), ["graphreel-loader"]);
+    assert_eq!(ours("graphreel-loader"), Vec::<String>::new());
 }
 
 #[test]
@@ -60,6 +65,7 @@ fn the_facade_depends_on_backends_and_not_on_the_program() {
         "graphreel-cuda",
         "graphreel-hip",
         "graphreel-hip-sys",
+        "graphreel-loader",
         "graphreel-sim",
         "graphreel-wgpu",
     ];
@@ -77,6 +83,7 @@ fn the_program_opens_devices_through_the_facade() {
         "graphreel-cuda",
         "graphreel-hip",
         "graphreel-hip-sys",
+        "graphreel-loader",
         "graphreel-sim",
         "graphreel-wgpu",
     ];

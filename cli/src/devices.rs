@@ -41,6 +41,9 @@ fn describe(backends: &[BackendReport]) -> String {
             None => {
                 let _ = writeln!(text, "{}:", backend.name);
                 backend.devices.iter().for_each(|device| describe_device(&mut text, device));
+                for problem in &backend.problems {
+                    let _ = writeln!(text, "  {problem}");
+                }
             }
         }
     }
@@ -133,8 +136,16 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_cannot_be_asked_is_a_line_below_the_others() {
+        let problems = vec!["device 0 cannot be asked: refused".to_owned()];
+        let report = BackendReport { name: "hip", devices: Vec::new(), absent: None, problems };
+        assert_eq!(describe(&[report]), "hip:\n  device 0 cannot be asked: refused\n");
+    }
+
+    #[test]
     fn an_absent_backend_is_one_line() {
-        let absent = BackendReport { name: "hip", devices: Vec::new(), absent: Some("not in this build".to_owned()) };
+        let absent = Some("not in this build".to_owned());
+        let absent = BackendReport { name: "hip", devices: Vec::new(), absent, problems: Vec::new() };
         assert_eq!(describe(&[absent]), "hip: not in this build\n");
     }
 }

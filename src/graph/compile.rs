@@ -1,7 +1,7 @@
 //! Kernels of a hardware backend: translated without the device's lock, loaded at once, so that no code is loaded inside a
 //! window.
 
-use super::driver::{Driver, FunctionAttribute};
+use super::driver::{Driver, DriverResult, FunctionAttribute};
 use super::shared::{Orphan, Shared};
 use super::translate::Translator;
 use crate::caps::Caps;
@@ -109,7 +109,7 @@ impl<D: Driver> HardwareCompiler<D> {
         let code = Code { shared, module: Some(module), function, params, shared_bytes: translated.shared_bytes };
         // Asking for an attribute also ends lazy loading, which must not fall into a capture.
         let threads_max = driver.function_attribute(function, FunctionAttribute::ThreadsMax);
-        let threads_max = self.shared.settle(threads_max, "loading a kernel")?;
+        let threads_max = self.told(reflection, threads_max)?;
         let threads: u64 = reflection.workgroup_size.iter().map(|size| u64::from(*size)).product();
         if threads > u64::from(threads_max) {
             let why = format!(
@@ -127,7 +127,7 @@ impl<D: Driver> HardwareCompiler<D> {
     /// is allowed here, before any is given to the driver or recorded.
     fn check_shared(&self, reflection: &Reflection, code: &Code<D>) -> Result<()> {
         let fixed = self.shared.driver().function_attribute(code.function, FunctionAttribute::SharedBytes);
-        let fixed = self.shared.settle(fixed, "loading a kernel")?;
+        let fixed = self.told(reflection, fixed)?;
         let (dynamic, most) = (code.shared_bytes, self.caps.workgroup_bytes_max);
         if u64::from(fixed) + u64::from(dynamic) > u64::from(most) {
             let why = format!(
@@ -140,12 +140,17 @@ impl<D: Driver> HardwareCompiler<D> {
         }
         let driver = self.shared.driver();
         let allowed = driver.function_attribute(code.function, FunctionAttribute::DynamicBytesMax);
-        if self.shared.settle(allowed, "loading a kernel")? < dynamic {
+        if self.told(reflection, allowed)? < dynamic {
             let answer = driver.function_allow_shared(code.function, dynamic);
             let answer = self.shared.settle(answer, "allowing a kernel its workgroup memory");
             answer.map_err(|error| self.backend(reflection, error))?;
         }
         Ok(())
+    }
+
+    /// What the driver tells of loaded code. A driver that loads lazily refuses code here that it took before.
+    fn told(&self, reflection: &Reflection, answer: DriverResult<u32>) -> Result<u32> {
+        self.shared.settle(answer, "loading a kernel").map_err(|error| self.backend(reflection, error))
     }
 
     /// A refusal of the driver as one of the kernel, with what the driver's compiler said. The device's loss and a lack of memory

@@ -20,6 +20,9 @@ pub struct BackendReport {
     /// Why there is none, in one line; absent where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
+    /// What is wrong with those beside them that cannot be asked who they are, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
 }
 
 /// One device that a backend found.
@@ -102,6 +105,17 @@ pub(crate) fn absence(backend: &str) -> String {
     }
 }
 
+/// What is wrong with the devices of a backend that are beside those in use, a line each.
+fn problems(backend: &str) -> Vec<String> {
+    match backend {
+        #[cfg(feature = "cuda")]
+        "cuda" => crate::cuda::problems(),
+        #[cfg(feature = "hip")]
+        "hip" => crate::hip::problems(),
+        _ => Vec::new(),
+    }
+}
+
 /// Why no backend has a device, in one line. The simulator has none by its nature.
 pub(crate) fn why_none() -> String {
     let real = built().into_iter().filter(|name| *name != "sim");
@@ -121,7 +135,7 @@ pub fn list() -> Vec<BackendReport> {
         let devices: Vec<_> =
             candidates(name).into_iter().map(|candidate| report_device(&mut index, candidate)).collect();
         let absent = devices.is_empty().then(|| absence(name));
-        BackendReport { name, devices, absent }
+        BackendReport { name, devices, absent, problems: problems(name) }
     };
     BACKENDS.into_iter().map(report).collect()
 }

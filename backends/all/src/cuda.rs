@@ -29,3 +29,8 @@ fn open(device: &CudaDevice, OpenOptions { config, unleased }: OpenOptions) -> R
 pub(crate) fn absence() -> String {
     graphreel_cuda::absence()
 }
+
+/// What is wrong with devices that cannot be asked.
+pub(crate) fn problems() -> Vec<String> {
+    graphreel_cuda::problems()
+}

@@ -18,7 +18,7 @@ pub fn factory(choice: BackendChoice) -> QueryResult<Box<dyn ServerFactory>> {
             let real = BACKENDS.into_iter().filter(|name| *name != BackendKind::Sim.as_str());
             let mut found = real.filter_map(BackendKind::from_name).filter_map(of_kind);
             found
-                .find(|factory| factory.inventory().facts(0).is_ok())
+                .find(|factory| has_device(&**factory))
                 .ok_or_else(|| unavailable("auto", &format!("{}; `backend = \"sim\"` names the simulator", why_none())))
         }
     }
@@ -46,6 +46,11 @@ fn of_kind(kind: BackendKind) -> Option<Box<dyn ServerFactory>> {
         BackendKind::Sim => Some(Box::new(graphreel_sim::SimFactory::default())),
         _ => None,
     }
+}
+
+/// Of CUDA and HIP [`of_kind`] asked for any device: the first may be one that cannot be used.
+fn has_device(factory: &dyn ServerFactory) -> bool {
+    matches!(factory.kind(), BackendKind::Cuda | BackendKind::Hip) || factory.inventory().facts(0).is_ok()
 }
 
 fn unavailable(name: &str, why: &str) -> QueryError {

@@ -29,3 +29,8 @@ fn open(device: &HipDevice, OpenOptions { config, unleased }: OpenOptions) -> Re
 pub(crate) fn absence() -> String {
     graphreel_hip::absence()
 }
+
+/// What is wrong with devices that cannot be asked.
+pub(crate) fn problems() -> Vec<String> {
+    graphreel_hip::problems()
+}

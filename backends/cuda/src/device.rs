@@ -10,6 +10,7 @@ use graphreel::error::DriverError;
 use graphreel::graph::driver::{DriverCaps, DriverFacts};
 use graphreel::graph::{Backend, DriverResult};
 use graphreel::memory::DeviceId;
+use graphreel::sync::OnceLock;
 
 use crate::fault;
 use crate::library::{Library, library};
@@ -34,12 +35,39 @@ pub struct CudaDevice {
     pub is_mig: bool,
 }
 
-/// Every device that the driver shows, in its order.
+/// Every device that the driver shows and that can be asked who it is, in its order. One that cannot is told in the log, once in a
+/// process, and by [`problems`]; the others keep their indices.
 ///
 /// # Errors
 ///
 /// Why there is none, in one line with the remedy.
 pub fn devices() -> Result<Vec<CudaDevice>, String> {
+    let Listing { devices, problems } = listing()?;
+    if !problems.is_empty() {
+        static TOLD: OnceLock<()> = OnceLock::new();
+        TOLD.get_or_init(|| tracing::warn!("CUDA: {}; the others are used", problems.join("; ")));
+    }
+    Ok(devices)
+}
+
+/// What is wrong with devices that cannot be asked who they are, a line each. Empty where every one is in [`devices`], and where
+/// there is none, of which [`absence`] tells.
+pub fn problems() -> Vec<String> {
+    listing().map(|listing| listing.problems).unwrap_or_default()
+}
+
+/// Why there is no device, in one line with the remedy; empty where there are some.
+pub fn absence() -> String {
+    listing().err().unwrap_or_default()
+}
+
+/// What became of a look at each device.
+struct Listing {
+    devices: Vec<CudaDevice>,
+    problems: Vec<String>,
+}
+
+fn listing() -> Result<Listing, String> {
     let library = library()?;
     let count =
         count(library).map_err(|error| no_device(&error, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()))?;
@@ -47,13 +75,14 @@ pub fn devices() -> Result<Vec<CudaDevice>, String> {
         let none = fault::failure("cuDeviceGetCount", fault::NO_DEVICE);
         return Err(no_device(&none, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     }
-    let device = |index| describe(library, index).map_err(|error| format!("device {index} cannot be asked: {error}"));
-    (0..count).map(device).collect()
-}
-
-/// Why there is no device, in one line with the remedy; empty where there are some.
-pub fn absence() -> String {
-    devices().err().unwrap_or_default()
+    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
+    for index in 0..count {
+        match describe(library, index) {
+            Ok(device) => listing.devices.push(device),
+            Err(error) => listing.problems.push(format!("device {index} cannot be asked: {error}")),
+        }
+    }
+    if listing.devices.is_empty() { Err(listing.problems.join("; ")) } else { Ok(listing) }
 }
 
 /// Why the driver that is there has no device.

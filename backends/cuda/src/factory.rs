@@ -1,4 +1,4 @@
-//! CUDA's devices as the devices of a backend facade. An ordinal is an index into [`devices`](fn@crate::devices).
+//! CUDA's devices as the devices of a backend facade. An ordinal is a device's [`index`](crate::CudaDevice::index).
 
 use graphreel::lifecycle::{
     BackendKind, DeviceFacts, FactProvenance, GpuInventory, MemoryManagerOptions, QueryError, QueryErrorCode,
@@ -9,7 +9,7 @@ use graphreel::sync::Arc;
 use graphreel::{Config, Result, ServerError};
 use graphreel_cpp::FloatMode;
 
-use crate::device::{CudaDevice, absence, devices};
+use crate::device::{CudaDevice, absence, devices, problems};
 use crate::open::open;
 use crate::options::{CudaOptions, Select};
 use crate::pages::Pages;
@@ -43,7 +43,7 @@ impl ServerFactory for CudaFactory {
     }
 
     fn telemetry(&self, ordinal: usize) -> Option<Arc<dyn TelemetrySource>> {
-        let device = devices().ok()?.into_iter().nth(ordinal)?;
+        let device = devices().ok()?.into_iter().find(|device| device.index == ordinal)?;
         Some(Arc::new(Source::of(&device.info.uuid?)?))
     }
 }
@@ -51,9 +51,9 @@ impl ServerFactory for CudaFactory {
 impl GpuInventory for CudaFactory {
     fn facts(&self, ordinal: usize) -> QueryResult<DeviceFacts> {
         let found = devices().unwrap_or_default();
-        match found.get(ordinal) {
+        match found.iter().find(|device| device.index == ordinal) {
             Some(device) => Ok(facts(ordinal, device)),
-            None => Err(absent(ordinal, found.len())),
+            None => Err(absent(ordinal, &found)),
         }
     }
 }
@@ -76,14 +76,17 @@ fn facts(ordinal: usize, device: &CudaDevice) -> DeviceFacts {
     facts
 }
 
-fn absent(ordinal: usize, count: usize) -> QueryError {
-    let message = match count {
-        0 => format!("there is no device {ordinal}: {}", absence()),
-        _ => format!("there is no device {ordinal}; the largest ordinal is {}", count - 1),
+fn absent(ordinal: usize, found: &[CudaDevice]) -> QueryError {
+    let message = match found.last() {
+        None => format!("there is no device {ordinal}: {}", absence()),
+        Some(last) => {
+            let lines = std::iter::once(format!("the largest ordinal is {}", last.index)).chain(problems());
+            format!("there is no device {ordinal}; {}", lines.collect::<Vec<_>>().join("; "))
+        }
     };
     QueryError::new(QueryErrorCode::InvalidConfiguration, "gpu_inventory.facts", message)
         .with_fact("device_ordinal", ordinal)
-        .with_fact("device_count", count)
+        .with_fact("device_count", found.len())
 }
 
 #[cfg(test)]
@@ -94,7 +97,8 @@ mod tests {
     #[test]
     fn devices_are_facts_and_an_unknown_ordinal_is_told_what_there_is() {
         let found = devices().unwrap_or_default();
-        for (ordinal, device) in found.iter().enumerate() {
+        for device in &found {
+            let ordinal = device.index;
             let facts = CudaFactory::default().facts(ordinal).expect("it is listed");
             assert_eq!((facts.device, facts.model_name.as_ref()), (ordinal, Some(&device.info.name)));
             assert!(facts.total_bytes > 0 && facts.free_bytes <= facts.total_bytes, "{facts:?}");

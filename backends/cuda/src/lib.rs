@@ -26,7 +26,7 @@ mod pages;
 mod telemetry;
 mod translator;
 
-pub use device::{BACKEND, CudaDevice, absence, devices};
+pub use device::{BACKEND, CudaDevice, absence, devices, problems};
 pub use driver::CudaDriver;
 pub use factory::CudaFactory;
 pub use handle::{

@@ -8,6 +8,7 @@
 use std::ffi::c_int;
 
 use graphreel::sync::OnceLock;
+use graphreel_loader::{Refused, origin};
 
 use crate::calls::Calls;
 use crate::fault;
@@ -60,34 +61,16 @@ fn version_text(version: c_int) -> String {
 fn load(names: &[&str]) -> Result<Library, String> {
     for name in names {
         // SAFETY: NVIDIA's driver may be loaded and initialised at any time and on any thread.
-        match unsafe { libloading::Library::new(name) } {
+        match unsafe { graphreel_loader::open(name.as_ref()) } {
             Ok(loaded) => return check(loaded, name),
-            Err(error) if is_absent(&error, name) => {}
-            Err(error) => {
-                return Err(format!("{name} cannot be loaded, install NVIDIA's driver anew: {}", cause(&error)));
+            Err(Refused::Absent) => {}
+            Err(Refused::Broken(why)) => {
+                return Err(format!("{name} cannot be loaded, install NVIDIA's driver anew: {why}"));
             }
         }
     }
     let tried = names.first().copied().unwrap_or_default();
     Err(format!("no NVIDIA driver ({tried}): install it, or make it visible to this process or container"))
-}
-
-/// Whether it is `name` itself that was not found: a driver that lacks a library of its own is there, and broken.
-fn is_absent(error: &libloading::Error, name: &str) -> bool {
-    let text = cause(error);
-    // Loaders of Linux and musl, of macOS, and of Windows by the number of its error.
-    let unix = text.contains(name) && (text.contains("No such file or directory") || text.contains("no such file"));
-    let other_first = !text.starts_with(name) && text.contains(": cannot open shared object file");
-    (unix && !other_first) || (cfg!(windows) && text.contains("os error 126"))
-}
-
-/// What the loader said, as one line.
-fn cause(error: &libloading::Error) -> String {
-    let text = match error {
-        libloading::Error::DlOpen { desc } => format!("{desc:?}").trim_matches('"').to_owned(),
-        other => std::error::Error::source(other).map_or_else(|| other.to_string(), ToString::to_string),
-    };
-    text.lines().collect::<Vec<_>>().join(" ")
 }
 
 /// A library that can be served: its version first, which says more than a name that an old one lacks.
@@ -102,8 +85,9 @@ fn check(loaded: libloading::Library, name: &str) -> Result<Library, String> {
     let calls = Calls::find(&loaded).map_err(|call| {
         format!("the NVIDIA driver, for CUDA {}, lacks {call}: install it anew", version_text(version))
     })?;
-    let path = place(&loaded).unwrap_or_else(|| name.to_owned());
-    tracing::info!(path, cuda = version_text(version), "NVIDIA driver loaded");
+    // Links are followed: its name has the driver's version.
+    let path = origin(&loaded, c"cuInit").unwrap_or_else(|| name.into());
+    tracing::info!(path = %path.display(), cuda = version_text(version), "NVIDIA driver loaded");
     std::mem::forget(loaded);
     Ok(Library { calls, version })
 }
@@ -119,29 +103,6 @@ fn version(loaded: &libloading::Library) -> Result<c_int, String> {
     let code = unsafe { call(&raw mut version) };
     fault::answer("cuDriverGetVersion", code).map_err(|error| error.to_string())?;
     Ok(version)
-}
-
-/// The file that the library came from, links followed: its name has the driver's version.
-#[cfg(unix)]
-fn place(loaded: &libloading::Library) -> Option<String> {
-    // SAFETY: the symbol's address is taken, and it is not called.
-    let symbol = unsafe { loaded.get::<unsafe extern "C" fn()>(b"cuInit\0") }.ok()?;
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is of a loaded library, and the structure is one for the call to fill.
-    let found = unsafe { libc::dladdr(*symbol as *const libc::c_void, info.as_mut_ptr()) };
-    // SAFETY: all zeros are a value of this structure, and the call only fills it.
-    let info = unsafe { info.assume_init() };
-    if found == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the loader's own name of a library that stays loaded, ended by a zero byte.
-    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned();
-    Some(std::fs::canonicalize(&name).map_or(name, |path| path.display().to_string()))
-}
-
-#[cfg(not(unix))]
-fn place(_loaded: &libloading::Library) -> Option<String> {
-    None
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -3,7 +3,7 @@
 use graphreel::{Result, ServerError};
 use graphreel_cpp::FloatMode;
 
-use crate::device::{CudaDevice, devices};
+use crate::device::{CudaDevice, devices, problems};
 use crate::pages::Pages;
 
 /// Which device to open, and how.
@@ -20,7 +20,7 @@ pub struct CudaOptions {
 /// Which device. `CUDA_VISIBLE_DEVICES` has chosen and ordered before: it is the driver's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// The device of that index in [`devices`](fn@crate::devices).
+    /// The device with that [`index`](crate::CudaDevice::index).
     Index(usize),
     /// The device with that UUID, of a whole device or a MIG instance, in any case and with or without `GPU-` or `MIG-`.
     Uuid(String),
@@ -49,14 +49,15 @@ impl Select {
                     Self::Index(index) => format!("CUDA device {index}"),
                     Self::Uuid(uuid) => format!("a CUDA device with UUID {uuid}"),
                 };
-                Err(ServerError::unsupported(what, format!("the devices are: {}", names.join(", "))))
+                let lines = std::iter::once(format!("the devices are: {}", names.join(", "))).chain(problems());
+                Err(ServerError::unsupported(what, lines.collect::<Vec<_>>().join("; ")))
             }
         }
     }
 
     fn position(&self, found: &[CudaDevice]) -> Option<usize> {
         match self {
-            Self::Index(index) => (*index < found.len()).then_some(*index),
+            Self::Index(index) => found.iter().position(|device| device.index == *index),
             Self::Uuid(asked) => {
                 let asked = bare(asked);
                 let has = |device: &CudaDevice| device.info.uuid.as_deref().is_some_and(|uuid| bare(uuid) == asked);
@@ -111,5 +112,8 @@ mod tests {
             assert_eq!(Select::Uuid(text.to_owned()).position(&found), None, "{text}");
         }
         assert_eq!(Select::default().position(&[]), None);
+        // One before it cannot be asked, and is never taken for another.
+        let gap = &found[1..];
+        assert_eq!([Select::Index(0).position(gap), Select::Index(1).position(gap)], [None, Some(0)]);
     }
 }

@@ -243,9 +243,15 @@ fn without_nvrtc_each_kernel_is_refused_with_the_remedy() {
     let no_library = folder.path().join("libnvrtc.so.13");
     std::fs::write(&no_library, "not a library").unwrap();
     let program = std::env::current_exe().unwrap();
+    // The loader itself would end the process over this one.
+    let cut = folder.path().join("libcut.so");
+    let whole = std::fs::read(&program).unwrap();
+    std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
     for (file, why) in [
-        (folder.path().join("absent.so"), "absent.so"),
+        (folder.path().join("absent.so"), "absent.so: it is not there"),
         (no_library, "libnvrtc.so.13"),
+        (cut, if cfg!(target_os = "linux") { "libcut.so: it is cut short" } else { "libcut.so" }),
+        (folder.path().to_owned(), "it is a directory, not a file"),
         // Of the right kind, and with none of the functions.
         (Path::new("libm.so.6").to_owned(), "nvrtcVersion"),
         (program, ""),

@@ -1,12 +1,14 @@
-//! Which architectures AMD's compiler knows, asked of the library that hipRTC compiles with. hipRTC itself has no such question,
-//! and several releases end the process when they are given a name that they do not know.
+//! AMD's compiler, the library that hipRTC compiles with: which files it is, and which architectures it knows. hipRTC itself has no
+//! such question, and several releases end the process when they are given a name that they do not know.
 
 #![expect(unsafe_code, reason = "a library is loaded and asked")]
 
 use std::ffi::{CStr, c_char, c_uint};
 use std::path::{Path, PathBuf};
 
-use crate::library::{cause, open};
+use graphreel_loader::{one_line, origin};
+
+use crate::library::open;
 
 /// What the library is called, newest first: hipRTC loads it by such a name.
 #[cfg(not(windows))]
@@ -17,15 +19,39 @@ const NAMES: [&str; 2] = ["amd_comgr_3.dll", "amd_comgr_2.dll"];
 /// What its names of architectures begin with.
 const TRIPLE: &str = "amdgcn-amd-amdhsa--";
 
-/// The architectures that the compiler behind a hipRTC of that file knows, as `gfx90a`.
-///
-/// # Errors
-///
-/// Why they cannot be told, in one line.
-pub fn architectures(rtc: &Path) -> Result<Vec<String>, String> {
+/// The compiler behind a hipRTC.
+#[derive(Clone, Debug)]
+pub struct Comgr {
+    /// The files that its code is in: its own, and LLVM's where that is another. Empty where the system does not tell.
+    pub files: Vec<PathBuf>,
+    /// The architectures that it knows, as `gfx90a`; or why they cannot be told, in one line.
+    pub architectures: Result<Vec<String>, String>,
+}
+
+impl Comgr {
+    /// Of a hipRTC of that file.
+    pub fn of(rtc: &Path) -> Self {
+        let loaded = match load(rtc) {
+            Ok(loaded) => loaded,
+            Err(why) => return Self { files: Vec::new(), architectures: Err(why) },
+        };
+        let files = files(origin(&loaded, c"amd_comgr_get_isa_count"), origin(&loaded, c"LLVMContextCreate"));
+        let architectures = architectures(&loaded);
+        // Its state is hipRTC's, too, so it stays.
+        std::mem::forget(loaded);
+        Self { files, architectures }
+    }
+}
+
+/// Each once: AMD's own builds have LLVM within.
+fn files(own: Option<PathBuf>, llvm: Option<PathBuf>) -> Vec<PathBuf> {
+    let llvm = llvm.filter(|llvm| Some(llvm) != own.as_ref());
+    own.into_iter().chain(llvm).collect()
+}
+
+fn architectures(loaded: &libloading::Library) -> Result<Vec<String>, String> {
     type Count = unsafe extern "C" fn(*mut usize) -> c_uint;
     type Name = unsafe extern "C" fn(usize, *mut *const c_char) -> c_uint;
-    let loaded = load(rtc)?;
     // SAFETY: AMD's header declares the function with this type.
     let count = unsafe { loaded.get::<Count>(b"amd_comgr_get_isa_count\0") };
     // SAFETY: as above.
@@ -47,22 +73,36 @@ pub fn architectures(rtc: &Path) -> Result<Vec<String>, String> {
             found.push(text.strip_prefix(TRIPLE).unwrap_or(&text).to_owned());
         }
     }
-    // Its state is hipRTC's, too, so it stays.
-    std::mem::forget(loaded);
     if found.is_empty() { Err(format!("AMD's libamd_comgr answers {answer} and knows nothing")) } else { Ok(found) }
 }
 
-/// The one beside hipRTC, else the one that the loader finds.
+/// The one beside hipRTC, else the one that the loader finds. One that is broken is passed over, and told of where none is whole.
 fn load(rtc: &Path) -> Result<libloading::Library, String> {
     let beside = rtc.parent().into_iter().flat_map(|folder| NAMES.map(|name| folder.join(name)));
     let beside = beside.filter(|file| file.is_absolute());
-    let mut tried = Vec::new();
+    let (mut tried, mut broken) = (Vec::new(), None);
     for file in beside.chain(NAMES.map(PathBuf::from)) {
         match open(&file, &mut tried) {
             Ok(Some(loaded)) => return Ok(loaded),
             Ok(None) => {}
-            Err(error) => return Err(cause(&error.to_string())),
+            Err(error) => broken = broken.or(Some(one_line(&error.to_string()))),
         }
     }
-    Err(format!("AMD's libamd_comgr is not there: install ROCm anew; tried {}", tried.join(", ")))
+    let absent = || format!("AMD's libamd_comgr is not there: install ROCm anew; tried {}", tried.join(", "));
+    Err(broken.unwrap_or_else(absent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_is_its_own_file_and_that_of_llvm() {
+        let (own, llvm) =
+            (|| Some(PathBuf::from("/a/libamd_comgr.so.3")), || Some(PathBuf::from("/b/libLLVM.so.21.1")));
+        assert_eq!(files(own(), llvm()), [own(), llvm()].map(Option::unwrap));
+        assert_eq!(files(own(), own()), [own().unwrap()], "LLVM is within");
+        assert_eq!(files(own(), None), [own().unwrap()]);
+        assert!(files(None, None).is_empty());
+    }
 }

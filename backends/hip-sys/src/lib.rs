@@ -15,7 +15,6 @@ pub mod constant;
 mod failure;
 pub mod handle;
 mod library;
-mod origin;
 mod rtc;
 pub mod structure;
 

@@ -10,8 +10,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use graphreel_loader::{Refused, origin};
+
 use crate::calls::Calls;
-use crate::origin;
 
 /// The variable that names the runtime's file.
 pub const LIBRARY_VARIABLE: &str = "GRAPHREEL_HIP_LIBRARY";
@@ -22,11 +23,17 @@ pub const RTC_VARIABLE: &str = "GRAPHREEL_HIPRTC_LIBRARY";
 /// The oldest runtime that is served: HIP 6.0 changed layouts, and none has since.
 const VERSION_MIN: Version = Version(60_000_000);
 
-/// What the runtime's library is called, best name first. The last is too old by its name, and is there to be told so.
+/// What the runtime's library is called, best name first.
 #[cfg(not(windows))]
-const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so", "libamdhip64.so.5"];
+const NAMES: [&str; 3] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"];
 #[cfg(windows)]
 const NAMES: [&str; 2] = ["amdhip64_7.dll", "amdhip64_6.dll"];
+
+/// What is too old by its name. It is looked for last, to be told so.
+#[cfg(not(windows))]
+const OLD_NAMES: [&str; 1] = ["libamdhip64.so.5"];
+#[cfg(windows)]
+const OLD_NAMES: [&str; 0] = [];
 
 /// What hipRTC's library is called, with the release that it belongs to, newest first.
 #[cfg(not(windows))]
@@ -138,29 +145,22 @@ impl Library {
     }
 
     pub(crate) fn find(candidates: &Candidates) -> Result<Self, LoadError> {
-        let mut tried = Vec::new();
-        for name in &candidates.files {
-            if let Some(loaded) = open(name, &mut tried)? {
-                return Self::check(loaded, name);
-            }
-        }
-        Err(candidates.absent(tried))
+        candidates.first(Self::check)
     }
 
     /// A library that can be served: its version first, which says more than a name that an old one lacks.
-    fn check(loaded: libloading::Library, name: &Path) -> Result<Self, LoadError> {
-        let version = version(&loaded, name)?;
+    fn check(loaded: &libloading::Library, name: &Path) -> Result<Self, LoadError> {
+        let version = version(loaded, name)?;
         if version < VERSION_MIN {
             return Err(LoadError::TooOld { file: name.to_owned(), version });
         }
-        let calls = Calls::find(&loaded).map_err(|missing| LoadError::MissingSymbol {
+        let calls = Calls::find(loaded).map_err(|missing| LoadError::MissingSymbol {
             file: name.to_owned(),
             version: Some(version),
             missing,
         })?;
-        let file = origin::of(&loaded, "hipInit\0").unwrap_or_else(|| name.to_owned());
+        let file = origin(loaded, c"hipInit").unwrap_or_else(|| name.to_owned());
         tracing::info!(file = %file.display(), hip = %version, "HIP runtime loaded");
-        std::mem::forget(loaded);
         Ok(Self { calls, version, file })
     }
 }
@@ -191,12 +191,14 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Of the runtime; `named` is the file that a variable names.
+    /// Of the runtime; `named` is the file that a variable names. Every place is looked into before an old name is, since two
+    /// runtimes in one process are one too many.
     pub(crate) fn runtime(named: Option<OsString>) -> Self {
         match named.filter(|named| !named.is_empty()) {
             Some(named) => Self::file(named.into(), "HIP runtime"),
             None => {
-                let files = NAMES.iter().map(PathBuf::from).chain(in_folders(&NAMES)).collect();
+                let of = |names: &'static [&str]| names.iter().map(PathBuf::from).chain(in_folders(names));
+                let files = of(&NAMES).chain(of(&OLD_NAMES)).collect();
                 Self { files, ..Self::file(PathBuf::new(), "HIP runtime") }
             }
         }
@@ -222,48 +224,62 @@ impl Candidates {
         Self { files: vec![file], last_may_lack: false, what, variable }
     }
 
-    pub(crate) fn absent(&self, tried: Vec<String>) -> LoadError {
-        LoadError::Absent { what: self.what, variable: self.variable, tried }
+    /// What `serve` makes of the first file that serves. One that is there and does not is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Where none serves: what is wrong with the first that is there, else everything that was tried.
+    pub(crate) fn first<T>(
+        &self,
+        serve: impl Fn(&libloading::Library, &Path) -> Result<T, LoadError>,
+    ) -> Result<T, LoadError> {
+        let (mut tried, mut unfit) = (Vec::new(), None);
+        for name in &self.files {
+            let served = match open(name, &mut tried) {
+                Ok(Some(loaded)) => {
+                    let served = serve(&loaded, name);
+                    // It stays loaded, whether it serves or not. AMD's libraries do so whatever the loader is asked, as seen of
+                    // 6.4 and 7.2 once they told their version; and what they start and leave for the process's end would point
+                    // nowhere in one that went.
+                    std::mem::forget(loaded);
+                    served
+                }
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
+            match (served, &unfit) {
+                (Ok(found), None) => return Ok(found),
+                (Ok(found), Some(unfit)) => {
+                    tracing::warn!("{unfit}; {} is used instead", name.display());
+                    return Ok(found);
+                }
+                // The runtime of a new HIP is there without a compiler in it.
+                (Err(LoadError::MissingSymbol { missing, .. }), _)
+                    if self.last_may_lack && Some(name) == self.files.last() =>
+                {
+                    tried.push(format!("{} (it has no {missing})", name.display()));
+                }
+                (Err(error), None) => unfit = Some(error),
+                (Err(_), Some(_)) => {}
+            }
+        }
+        Err(unfit.unwrap_or(LoadError::Absent { what: self.what, variable: self.variable, tried }))
     }
 }
 
-fn in_folders(names: &[&str]) -> impl Iterator<Item = PathBuf> {
+fn in_folders(names: &[&'static str]) -> impl Iterator<Item = PathBuf> {
     FOLDERS.iter().flat_map(|folder| names.iter().map(move |name| Path::new(folder).join(name)))
 }
 
 /// Load a library that is there; one that is not is put with what was tried.
 pub(crate) fn open(name: &Path, tried: &mut Vec<String>) -> Result<Option<libloading::Library>, LoadError> {
-    // SAFETY: AMD's libraries may be loaded and initialised at any time and on any thread.
-    match unsafe { libloading::Library::new(name) } {
+    // SAFETY: AMD's libraries may be loaded and initialised at any time and on any thread, and none is unloaded.
+    match unsafe { graphreel_loader::open(name) } {
         Ok(loaded) => Ok(Some(loaded)),
-        Err(error) => {
-            let why = said(&error);
-            if !is_absent(&why, &name.display().to_string()) {
-                return Err(LoadError::Broken { file: name.to_owned(), why });
-            }
+        Err(Refused::Broken(why)) => Err(LoadError::Broken { file: name.to_owned(), why }),
+        Err(Refused::Absent) => {
             tried.push(name.display().to_string());
             Ok(None)
         }
     }
-}
-
-/// Whether it is `name` itself that was not found: a library that lacks another one is there, and broken.
-fn is_absent(why: &str, name: &str) -> bool {
-    // Loaders of Linux and musl, of macOS, and of Windows by the number of its error.
-    let unix = why.contains(name) && (why.contains("No such file or directory") || why.contains("no such file"));
-    let other_first = !why.starts_with(name) && why.contains(": cannot open shared object file");
-    (unix && !other_first) || (cfg!(windows) && why.contains("os error 126"))
-}
-
-/// What the loader said, as one line.
-fn said(error: &libloading::Error) -> String {
-    match error {
-        libloading::Error::DlOpen { desc } => cause(format!("{desc:?}").trim_matches('"')),
-        other => cause(&std::error::Error::source(other).map_or_else(|| other.to_string(), ToString::to_string)),
-    }
-}
-
-/// A text as one line.
-pub(crate) fn cause(text: &str) -> String {
-    text.lines().collect::<Vec<_>>().join(" ")
 }

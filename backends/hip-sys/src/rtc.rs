@@ -5,11 +5,12 @@
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::{Path, PathBuf};
 
+use graphreel_loader::{one_line, origin};
+
 use crate::calls::symbol;
 use crate::failure::{Answer, answer};
 use crate::handle::hiprtcProgram;
-use crate::library::{Candidates, LoadError, RTC_VARIABLE, Version, cause, open};
-use crate::origin;
+use crate::library::{Candidates, LoadError, RTC_VARIABLE, Version};
 
 macro_rules! table {
     ($($name:ident($($arg:ident: $ty:ty),*);)*) => {
@@ -119,29 +120,21 @@ impl RtcLibrary {
     }
 
     pub(crate) fn find(candidates: &Candidates) -> Result<Self, LoadError> {
-        let mut tried = Vec::new();
-        for name in &candidates.files {
-            let Some(loaded) = open(name, &mut tried)? else { continue };
-            match RtcCalls::find(&loaded) {
-                Ok(calls) => return Self::check(calls, loaded, name),
-                // The runtime of a new HIP is there without a compiler in it.
-                Err(missing) if candidates.last_may_lack && Some(name) == candidates.files.last() => {
-                    tried.push(format!("{} (it has no {missing})", name.display()));
-                }
-                Err(missing) => return Err(LoadError::MissingSymbol { file: name.clone(), version: None, missing }),
-            }
-        }
-        Err(candidates.absent(tried))
+        candidates.first(Self::check)
     }
 
-    fn check(calls: RtcCalls, loaded: libloading::Library, name: &Path) -> Result<Self, LoadError> {
+    fn check(loaded: &libloading::Library, name: &Path) -> Result<Self, LoadError> {
+        let calls = RtcCalls::find(loaded).map_err(|missing| LoadError::MissingSymbol {
+            file: name.to_owned(),
+            version: None,
+            missing,
+        })?;
         let (mut major, mut minor) = (0, 0);
         // SAFETY: the call writes two numbers.
         let answer = unsafe { calls.hiprtcVersion(&raw mut major, &raw mut minor) };
-        answer.map_err(|error| LoadError::Broken { file: name.to_owned(), why: cause(&error.to_string()) })?;
-        let file = origin::of(&loaded, "hiprtcVersion\0").unwrap_or_else(|| name.to_owned());
+        answer.map_err(|error| LoadError::Broken { file: name.to_owned(), why: one_line(&error.to_string()) })?;
+        let file = origin(loaded, c"hiprtcVersion").unwrap_or_else(|| name.to_owned());
         tracing::info!(file = %file.display(), hip = format!("{major}.{minor}"), "hipRTC loaded");
-        std::mem::forget(loaded);
         Ok(Self { calls, version: (major, minor), file })
     }
 }

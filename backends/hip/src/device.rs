@@ -9,6 +9,7 @@ use graphreel::error::DriverError;
 use graphreel::graph::driver::{DriverCaps, DriverFacts};
 use graphreel::graph::{Backend, DriverResult};
 use graphreel::memory::DeviceId;
+use graphreel::sync::OnceLock;
 use graphreel_hip_sys::handle::{hipDevice_t, hipDeviceAttribute_t};
 use graphreel_hip_sys::structure::{hipDeviceProp_tR0600, hipUUID};
 use graphreel_hip_sys::{Library, Version, constant, library};
@@ -53,12 +54,39 @@ pub struct HipDevice {
     pub compute_units: u32,
 }
 
-/// Every device that the runtime shows, in its order.
+/// Every device that the runtime shows and that can be asked who it is, in its order. One that cannot is told in the log, once in a
+/// process, and by [`problems`]; the others keep their indices.
 ///
 /// # Errors
 ///
 /// Why there is none, in one line with the remedy.
 pub fn devices() -> Result<Vec<HipDevice>, String> {
+    let Listing { devices, problems } = listing()?;
+    if !problems.is_empty() {
+        static TOLD: OnceLock<()> = OnceLock::new();
+        TOLD.get_or_init(|| tracing::warn!("HIP: {}; the others are used", problems.join("; ")));
+    }
+    Ok(devices)
+}
+
+/// What is wrong with devices that cannot be asked who they are, a line each. Empty where every one is in [`devices`], and where
+/// there is none, of which [`absence`] tells.
+pub fn problems() -> Vec<String> {
+    listing().map(|listing| listing.problems).unwrap_or_default()
+}
+
+/// Why there is no device, in one line with the remedy; empty where there are some.
+pub fn absence() -> String {
+    listing().err().unwrap_or_default()
+}
+
+/// What became of a look at each device.
+struct Listing {
+    devices: Vec<HipDevice>,
+    problems: Vec<String>,
+}
+
+fn listing() -> Result<Listing, String> {
     let library = library().map_err(ToString::to_string)?;
     let none = |error: &DriverError| {
         no_device(library, error, |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
@@ -67,13 +95,14 @@ pub fn devices() -> Result<Vec<HipDevice>, String> {
     if count == 0 {
         return Err(none(&fault::failure("hipGetDeviceCount", fault::NO_DEVICE)));
     }
-    let device = |index| describe(library, index).map_err(|error| format!("device {index} cannot be asked: {error}"));
-    (0..count).map(device).collect()
-}
-
-/// Why there is no device, in one line with the remedy; empty where there are some.
-pub fn absence() -> String {
-    devices().err().unwrap_or_default()
+    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
+    for index in 0..count {
+        match describe(library, index) {
+            Ok(device) => listing.devices.push(device),
+            Err(error) => listing.problems.push(format!("device {index} cannot be asked: {error}")),
+        }
+    }
+    if listing.devices.is_empty() { Err(listing.problems.join("; ")) } else { Ok(listing) }
 }
 
 /// Why the runtime that is there has no device. Releases answer 100 or 101 for it.

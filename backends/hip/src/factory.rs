@@ -1,4 +1,4 @@
-//! HIP's devices as the devices of a backend facade. An ordinal is an index into [`devices`](fn@crate::devices).
+//! HIP's devices as the devices of a backend facade. An ordinal is a device's [`index`](crate::HipDevice::index).
 
 use graphreel::lifecycle::{
     BackendKind, DeviceFacts, FactProvenance, GpuInventory, MemoryManagerOptions, QueryError, QueryErrorCode,
@@ -9,7 +9,7 @@ use graphreel::sync::Arc;
 use graphreel::{Config, Result, ServerError};
 use graphreel_cpp::FloatMode;
 
-use crate::device::{HipDevice, absence, devices};
+use crate::device::{HipDevice, absence, devices, problems};
 use crate::open::open;
 use crate::options::{HipOptions, Select};
 
@@ -47,9 +47,9 @@ impl ServerFactory for HipFactory {
 impl GpuInventory for HipFactory {
     fn facts(&self, ordinal: usize) -> QueryResult<DeviceFacts> {
         let found = devices().unwrap_or_default();
-        match found.get(ordinal) {
+        match found.iter().find(|device| device.index == ordinal) {
             Some(device) => Ok(facts(ordinal, device)),
-            None => Err(absent(ordinal, found.len())),
+            None => Err(absent(ordinal, &found)),
         }
     }
 }
@@ -67,14 +67,17 @@ fn facts(ordinal: usize, device: &HipDevice) -> DeviceFacts {
     facts
 }
 
-fn absent(ordinal: usize, count: usize) -> QueryError {
-    let message = match count {
-        0 => format!("there is no device {ordinal}: {}", absence()),
-        _ => format!("there is no device {ordinal}; the largest ordinal is {}", count - 1),
+fn absent(ordinal: usize, found: &[HipDevice]) -> QueryError {
+    let message = match found.last() {
+        None => format!("there is no device {ordinal}: {}", absence()),
+        Some(last) => {
+            let lines = std::iter::once(format!("the largest ordinal is {}", last.index)).chain(problems());
+            format!("there is no device {ordinal}; {}", lines.collect::<Vec<_>>().join("; "))
+        }
     };
     QueryError::new(QueryErrorCode::InvalidConfiguration, "gpu_inventory.facts", message)
         .with_fact("device_ordinal", ordinal)
-        .with_fact("device_count", count)
+        .with_fact("device_count", found.len())
 }
 
 #[cfg(test)]
@@ -85,7 +88,8 @@ mod tests {
     #[test]
     fn devices_are_facts_and_an_unknown_ordinal_is_told_what_there_is() {
         let found = devices().unwrap_or_default();
-        for (ordinal, device) in found.iter().enumerate() {
+        for device in &found {
+            let ordinal = device.index;
             let facts = HipFactory::default().facts(ordinal).expect("it is listed");
             assert_eq!((facts.device, facts.model_name.as_ref()), (ordinal, Some(&device.info.name)));
             assert!(facts.total_bytes > 0 && facts.free_bytes <= facts.total_bytes, "{facts:?}");

@@ -1,16 +1,17 @@
 //! AMD's run-time compiler, found and loaded when it is first needed. A machine without it can run a HIP program: kernels in WGSL
 //! are refused there with one message, and what needs no compiler goes on.
 
+mod architectures;
+mod identity;
 mod program;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-use graphreel_hip_sys::{Library, LoadError, RtcLibrary, comgr};
+use architectures::Architectures;
+use graphreel_hip_sys::comgr::Comgr;
+use graphreel_hip_sys::{Library, LoadError, RtcLibrary};
 use program::Program;
-
-/// The release from which hipRTC answers an architecture that it does not know, where earlier ones end the process.
-const REFUSES_UNKNOWN: (u32, u32) = (7, 0);
 
 /// `e_machine` of a code object.
 const EM_AMDGPU: u16 = 224;
@@ -58,10 +59,7 @@ pub struct Hiprtc {
     library: RtcLibrary,
     identity: String,
     version: Identity,
-    /// The release that it is of; `None` where nothing tells.
-    release: Option<(u32, u32)>,
-    /// What it knows, or why that cannot be told.
-    architectures: Result<Vec<String>, String>,
+    architectures: Architectures,
     compiles: AtomicU64,
 }
 
@@ -89,17 +87,14 @@ impl Hiprtc {
     fn new(library: RtcLibrary, release: Option<(u32, u32)>) -> Self {
         let version =
             release.map_or_else(|| "of unknown version".to_owned(), |(major, minor)| format!("{major}.{minor}"));
-        let mut identity = format!("hipRTC {version}, {}", library.file.display());
-        if let Ok(found) = std::fs::metadata(&library.file) {
-            let modified = found.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-            identity += &format!(" ({} bytes, of second {})", found.len(), modified.unwrap_or_default().as_secs());
-        }
-        let architectures = comgr::architectures(&library.file);
+        let compiler = Comgr::of(&library.file);
+        let identity = identity::of(&version, &library.file, &compiler.files);
+        let architectures = Architectures { known: compiler.architectures, release };
         tracing::info!("WGSL is compiled by {identity}");
-        Self { library, identity, version: Identity(version), release, architectures, compiles: AtomicU64::new(0) }
+        Self { library, identity, version: Identity(version), architectures, compiles: AtomicU64::new(0) }
     }
 
-    /// Its name and version, and its file with what tells it from another of that version.
+    /// Its name and version, and its file and those of the compiler behind it with what tells them from others of that version.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -115,17 +110,7 @@ impl Hiprtc {
     ///
     /// That its compiler does not know it; or that this cannot be told, of a release that ends the process by such a name.
     pub fn check(&self, architecture: &str) -> Result<(), String> {
-        let base = architecture.split(':').next().unwrap_or_default();
-        match &self.architectures {
-            Ok(known) if known.iter().any(|one| one == base) => Ok(()),
-            Ok(known) => {
-                let like = known.iter().filter(|one| one.get(..4) == base.get(..4)).map(String::as_str);
-                let like: Vec<&str> = like.collect();
-                Err(format!("its compiler does not know it: update ROCm; those nearest are {}", like.join(", ")))
-            }
-            Err(_) if self.release >= Some(REFUSES_UNKNOWN) => Ok(()),
-            Err(why) => Err(why.clone()),
-        }
+        self.architectures.check(architecture)
     }
 
     /// Compile a source for a device's own architecture. A code object.

@@ -23,7 +23,7 @@ mod open;
 mod options;
 mod translator;
 
-pub use device::{BACKEND, HipDevice, absence, devices};
+pub use device::{BACKEND, HipDevice, absence, devices, problems};
 pub use driver::HipDriver;
 pub use factory::HipFactory;
 pub use handle::{HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawStream};

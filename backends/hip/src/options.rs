@@ -3,7 +3,7 @@
 use graphreel::{Result, ServerError};
 use graphreel_cpp::FloatMode;
 
-use crate::device::{HipDevice, devices};
+use crate::device::{HipDevice, devices, problems};
 
 /// Which device to open, and how.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct HipOptions {
 /// Which device. `HIP_VISIBLE_DEVICES` and `ROCR_VISIBLE_DEVICES` have chosen and ordered before: they are AMD's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// The device of that index in [`devices`](fn@crate::devices).
+    /// The device with that [`index`](crate::HipDevice::index).
     Index(usize),
     /// The device with that UUID, in any case: as 16 bytes in hexadecimal, or as the text that AMD's tools make of them, with or
     /// without `GPU-`.
@@ -47,14 +47,15 @@ impl Select {
                     Self::Index(index) => format!("HIP device {index}"),
                     Self::Uuid(uuid) => format!("a HIP device with UUID {uuid}"),
                 };
-                Err(ServerError::unsupported(what, format!("the devices are: {}", names.join(", "))))
+                let lines = std::iter::once(format!("the devices are: {}", names.join(", "))).chain(problems());
+                Err(ServerError::unsupported(what, lines.collect::<Vec<_>>().join("; ")))
             }
         }
     }
 
     fn position(&self, found: &[HipDevice]) -> Option<usize> {
         match self {
-            Self::Index(index) => (*index < found.len()).then_some(*index),
+            Self::Index(index) => found.iter().position(|device| device.index == *index),
             Self::Uuid(asked) => {
                 let asked = bare(asked);
                 let has = |device: &HipDevice| device.info.uuid.as_deref().is_some_and(|uuid| is(uuid, &asked));
@@ -119,5 +120,8 @@ mod tests {
             assert_eq!(Select::Uuid(text.to_owned()).position(&found), None, "{text}");
         }
         assert_eq!(Select::default().position(&[]), None);
+        // One before it cannot be asked, and is never taken for another.
+        let gap = &found[1..];
+        assert_eq!([Select::Index(0).position(gap), Select::Index(1).position(gap)], [None, Some(0)]);
     }
 }

@@ -10,7 +10,7 @@ use graphreel_compilers::hip::{Suite, Tree};
 use graphreel_compilers::present;
 use graphreel_hip_sys::{Calls, LIBRARY_VARIABLE};
 
-/// Set in the children.
+/// Set in the children; in those with a device that cannot be asked, to its index.
 const CASE: &str = "GRAPHREEL_HIP_ABSENCE";
 
 /// Before what a child was told.
@@ -34,9 +34,36 @@ fn child_entry() {
     }
 }
 
+/// The entry of a child whose runtime has two devices, of which one cannot be asked; nothing in any other run.
+#[test]
+fn child_of_one_that_cannot_be_asked() {
+    use graphreel::lifecycle::GpuInventory as _;
+    let Some(bad) = std::env::var(CASE).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
+    let (good, line) = (1 - bad, format!("device {bad} cannot be asked: "));
+    let devices = graphreel_hip::devices().expect("the other is there");
+    assert_eq!(devices.iter().map(|device| device.index).collect::<Vec<_>>(), [good]);
+    let problems = graphreel_hip::problems();
+    assert!(matches!(&problems[..], [one] if one.starts_with(&line) && !one.contains('\n')), "{problems:?}");
+    assert_eq!(graphreel_hip::absence(), "");
+    let options =
+        |index| graphreel_hip::HipOptions { select: graphreel_hip::Select::Index(index), ..Default::default() };
+    let refused = graphreel_hip::open(&options(bad), graphreel::Config::default()).expect_err("it is refused");
+    let text = refused.to_string();
+    assert!(text.contains(&format!("the devices are: {good} card")) && text.contains(&line), "{text}");
+    let facts = graphreel_hip::HipFactory::default();
+    assert_eq!(facts.facts(good).expect("it is listed").device, good);
+    let text = facts.facts(bad).expect_err("it cannot be asked").to_string();
+    assert!(text.contains(&format!("the largest ordinal is {good}")) && text.contains(&line), "{text}");
+    println!("\n{TOLD}all");
+}
+
 /// What the child is told that `command` starts, with these variables.
-fn said(mut command: Command, variables: &[(&str, &str)]) -> String {
-    command.args(["--exact", "child_entry", "--nocapture", "--test-threads=1"]).env(CASE, "1");
+fn said(command: Command, variables: &[(&str, &str)]) -> String {
+    said_by("child_entry", command, variables)
+}
+
+fn said_by(child: &str, mut command: Command, variables: &[(&str, &str)]) -> String {
+    command.args(["--exact", child, "--nocapture", "--test-threads=1"]).env(CASE, "1");
     HIDING.iter().chain([&LIBRARY_VARIABLE]).for_each(|name| {
         command.env_remove(name);
     });
@@ -62,25 +89,42 @@ struct Fake {
     init: i32,
     counted: i32,
     devices: i32,
+    /// The device that does not tell what it is, where the others do; else none does.
+    bad: Option<i32>,
     lacking: &'static str,
 }
 
-const WHOLE: Fake = Fake { version: 60_000_000, init: 0, counted: 0, devices: 0, lacking: "" };
+const WHOLE: Fake = Fake { version: 60_000_000, init: 0, counted: 0, devices: 0, bad: None, lacking: "" };
 
 impl Fake {
     fn text(self) -> String {
-        let Self { version, init, counted, devices, lacking } = self;
+        let Self { version, init, counted, devices, bad, lacking } = self;
         let mut text = String::new();
         for name in Calls::REQUIRED.iter().filter(|name| **name != lacking) {
             let body = match *name {
                 "hipRuntimeGetVersion" => format!("(int *v) {{ *v = {version}; return 0; }}"),
                 "hipInit" => format!("(unsigned f) {{ return {init}; }}"),
                 "hipGetDeviceCount" => format!("(int *n) {{ *n = {devices}; return {counted}; }}"),
-                _ => "(void) { return 999; }".to_owned(),
+                _ => bad.and_then(|bad| Self::asked(name, bad)).unwrap_or("(void) { return 999; }".to_owned()),
             };
             writeln!(text, "unsigned {name}{body}").expect("a string takes text");
         }
         text
+    }
+
+    /// A call that is asked of a device, which each but one answers.
+    fn asked(name: &str, bad: i32) -> Option<String> {
+        Some(match name {
+            "hipDeviceGet" => "(int *d, int i) { *d = i; return 0; }".to_owned(),
+            // Where AMD's header has the architecture's name.
+            "hipGetDevicePropertiesR0600" => {
+                format!("(char *p, int d) {{ __builtin_strcpy(p + 1160, \"gfx90a\"); return d == {bad} ? 719 : 0; }}")
+            }
+            "hipDeviceGetName" => "(char *n, int l, int d) { __builtin_strcpy(n, \"card\"); return 0; }".to_owned(),
+            "hipDeviceGetAttribute" => "(int *v, int a, int d) { *v = 64; return 0; }".to_owned(),
+            "hipDeviceTotalMem" => "(unsigned long *v, int d) { *v = 1 << 30; return 0; }".to_owned(),
+            _ => return None,
+        })
     }
 
     /// Compiled, in a folder of its own; `None` on a machine without a C compiler.
@@ -176,6 +220,16 @@ fn a_runtime_without_devices_says_why() {
     ] {
         let Some(folder) = fake.build() else { return };
         says(&told(folder.path(), variables), parts);
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_asked_hides_no_other() {
+    for bad in [0, 1] {
+        let Some(folder) = (Fake { devices: 2, bad: Some(bad), ..WHOLE }).build() else { return };
+        let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
+        command.env("LD_LIBRARY_PATH", folder.path());
+        assert_eq!(said_by("child_of_one_that_cannot_be_asked", command, &[(CASE, &bad.to_string())]), "all");
     }
 }
 

@@ -13,7 +13,7 @@ use graphreel::kernel::{
 use graphreel::recording::RecordingError;
 use graphreel::sync::Arc;
 use graphreel::{Access, Config, Device, Grid, Recording, Result, ServerError};
-use graphreel_sim::{SimDriver, SimOptions, SimTranslator};
+use graphreel_sim::{Failure, FaultPlan, SimDriver, SimOptions, SimTranslator, Then, When};
 
 const SAXPY: &str = "
     var<immediate> a: f32;
@@ -205,6 +205,21 @@ fn a_symbol_that_the_code_does_not_have_is_named() {
     assert!(text.contains("the code has no kernel `thrice`") && text.contains("extern \"C\""), "{text}");
     let y = NativeBuffer::array("y", Access::ReadWrite, 4);
     device.kernel(vouched(declared(TWICE, "twice").buffer(y))).expect("the device goes on");
+}
+
+/// A driver that loads lazily refuses code when it is asked of it; which kernel that is, is told as where it refuses to load it.
+#[test]
+fn code_that_is_refused_when_it_is_asked_of_names_its_kernel() {
+    for nth in 0..3 {
+        let then = Then::Before(Failure::REFUSED);
+        let faults = FaultPlan::one(When::Nth { call: "function_attribute", nth }, then);
+        let device = vendor_with(SimOptions { shared_bytes_max: 100 << 10, faults, ..SimOptions::default() });
+        let large = || vouched(saxpy().shared_bytes(80 << 10));
+        let (problem, text) = refusal(device.kernel(large()));
+        assert!(matches!(problem, KernelProblem::Backend(_)), "{problem:?}");
+        assert!(text.starts_with("kernel `saxpy`") && text.contains("function_attribute"), "{text}");
+        device.kernel(large()).expect("the device goes on");
+    }
 }
 
 #[test]

@@ -13,7 +13,8 @@ use graphreel_compilers::{announce, present};
 use graphreel_cpp::{Dialect, FloatMode, Options, translate};
 use graphreel_hip::hiprtc::{Hiprtc, Source};
 use graphreel_hip_on_cuda::{ARCHITECTURE, CAPABILITY_VARIABLE, VERSION};
-use graphreel_hip_sys::{Calls, LIBRARY_VARIABLE, Library, RtcCalls, RtcLibrary, comgr};
+use graphreel_hip_sys::comgr::Comgr;
+use graphreel_hip_sys::{Calls, LIBRARY_VARIABLE, Library, RtcCalls, RtcLibrary};
 
 /// What the compute capability of the devices is that kernels are compiled for here.
 const CAPABILITY: &str = "90";
@@ -71,7 +72,7 @@ fn it_knows_its_own_architecture() {
     let folder = std::env::temp_dir().join(format!("graphreel-hip-on-cuda-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::copy(library(), folder.join("libamd_comgr.so.3")).expect("a copy");
-    let known = comgr::architectures(&folder.join("libamdhip64.so"));
+    let known = Comgr::of(&folder.join("libamdhip64.so")).architectures;
     std::fs::remove_dir_all(&folder).expect("it is removed");
     assert_eq!(known, Ok(vec![ARCHITECTURE.to_owned()]));
 }

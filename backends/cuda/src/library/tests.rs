@@ -8,7 +8,7 @@ use std::process::Command;
 use super::*;
 use crate::calls;
 
-/// Set in the children.
+/// Set in the children; in those with a device that cannot be asked, to its index.
 const CASE: &str = "GRAPHREEL_CUDA_ABSENCE";
 
 /// Before what a child was told.
@@ -25,14 +25,39 @@ fn child_entry() {
     }
 }
 
+/// The entry of a child whose driver has two devices, of which one cannot be asked; nothing in any other run.
+#[test]
+fn child_of_one_that_cannot_be_asked() {
+    use graphreel::lifecycle::GpuInventory as _;
+    let Some(bad) = std::env::var(CASE).ok().and_then(|bad| bad.parse::<usize>().ok()) else { return };
+    let (good, line) = (1 - bad, format!("device {bad} cannot be asked: "));
+    let devices = crate::devices().expect("the other is there");
+    assert_eq!(devices.iter().map(|device| device.index).collect::<Vec<_>>(), [good]);
+    let problems = crate::problems();
+    assert!(matches!(&problems[..], [one] if one.starts_with(&line) && !one.contains('\n')), "{problems:?}");
+    assert_eq!(crate::absence(), "");
+    let options = |index| crate::CudaOptions { select: crate::Select::Index(index), ..Default::default() };
+    let refused = crate::open(&options(bad), graphreel::Config::default()).expect_err("it is refused");
+    let text = refused.to_string();
+    assert!(text.contains(&format!("the devices are: {good} card")) && text.contains(&line), "{text}");
+    let facts = crate::CudaFactory::default();
+    assert_eq!(facts.facts(good).expect("it is listed").device, good);
+    let text = facts.facts(bad).expect_err("it cannot be asked").to_string();
+    assert!(text.contains(&format!("the largest ordinal is {good}")) && text.contains(&line), "{text}");
+    println!("\n{TOLD}all");
+}
+
 /// What a process is told that finds `folder` before any other.
 fn told(folder: &Path, visible: Option<&str>) -> String {
+    let visible: Vec<(&str, &str)> = visible.map(|visible| ("CUDA_VISIBLE_DEVICES", visible)).into_iter().collect();
+    told_by("child_entry", folder, &visible)
+}
+
+fn told_by(entry: &str, folder: &Path, variables: &[(&str, &str)]) -> String {
     let mut child = Command::new(std::env::current_exe().expect("a test has a file"));
-    child.args(["--exact", "library::tests::child_entry", "--nocapture", "--test-threads=1"]);
+    child.args(["--exact", &format!("library::tests::{entry}"), "--nocapture", "--test-threads=1"]);
     child.env(CASE, "1").env("LD_LIBRARY_PATH", folder).env_remove("CUDA_VISIBLE_DEVICES");
-    if let Some(visible) = visible {
-        child.env("CUDA_VISIBLE_DEVICES", visible);
-    }
+    child.envs(variables.iter().copied());
     let output = child.output().expect("a test starts again");
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "no driver makes a program fail: {said}{errors}");
@@ -46,24 +71,39 @@ struct Fake {
     version: i32,
     init: i32,
     devices: i32,
+    /// The device that does not tell what it is, where the others do; else none does.
+    bad: Option<i32>,
     lacking: &'static str,
 }
 
-const WHOLE: Fake = Fake { version: 12_000, init: 0, devices: 0, lacking: "" };
+const WHOLE: Fake = Fake { version: 12_000, init: 0, devices: 0, bad: None, lacking: "" };
 
 impl Fake {
     fn text(self) -> String {
-        let Self { version, init, devices, lacking } = self;
+        let Self { version, init, devices, bad, lacking } = self;
         let mut text = format!("unsigned cuDriverGetVersion(int *v) {{ *v = {version}; return 0; }}\n");
         for name in calls::NAMES.iter().filter(|name| **name != lacking) {
             let body = match *name {
                 "cuInit" => format!("(unsigned f) {{ return {init}; }}"),
                 "cuDeviceGetCount" => format!("(int *n) {{ *n = {devices}; return 0; }}"),
-                _ => "(void) { return 999; }".to_owned(),
+                _ => bad.and_then(|bad| Self::asked(name, bad)).unwrap_or("(void) { return 999; }".to_owned()),
             };
             writeln!(text, "unsigned {name}{body}").expect("a string takes text");
         }
         text
+    }
+
+    /// A call that is asked of a device, which each but one answers.
+    fn asked(name: &str, bad: i32) -> Option<String> {
+        Some(match name {
+            "cuDeviceGet" => "(int *d, int i) { *d = i; return 0; }".to_owned(),
+            "cuDeviceGetName" => {
+                format!("(char *n, int l, int d) {{ __builtin_strcpy(n, \"card\"); return d == {bad} ? 999 : 0; }}")
+            }
+            "cuDeviceGetAttribute" => "(int *v, int a, int d) { *v = 9; return 0; }".to_owned(),
+            "cuDeviceTotalMem_v2" => "(unsigned long *v, int d) { *v = 1 << 30; return 0; }".to_owned(),
+            _ => return None,
+        })
     }
 
     /// Compiled, in a folder of its own; `None` on a machine without a C compiler.
@@ -170,5 +210,14 @@ fn a_driver_without_devices_says_why() {
     ] {
         let Some(folder) = fake.build() else { return };
         says(&told(folder.path(), visible), &parts);
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_asked_hides_no_other() {
+    for bad in [0, 1] {
+        let Some(folder) = (Fake { devices: 2, bad: Some(bad), ..WHOLE }).build() else { return };
+        let variable = bad.to_string();
+        assert_eq!(told_by("child_of_one_that_cannot_be_asked", folder.path(), &[(CASE, &variable)]), "all");
     }
 }

@@ -7,6 +7,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+use graphreel_loader::origin;
+
 /// `nvrtcProgram`: a pointer to what only the library knows.
 type Handle = *mut c_void;
 type SizeOf = unsafe extern "C" fn(Handle, *mut usize) -> c_int;
@@ -39,14 +41,14 @@ pub(super) struct Library {
     cubin: BytesOf,
     ptx_size: SizeOf,
     ptx: BytesOf,
-    _loaded: libloading::Library,
+    loaded: libloading::Library,
 }
 
 impl Library {
     /// Load the library at `path`, or of that name.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         // SAFETY: NVRTC's initialisers only set up its own state.
-        let loaded = unsafe { libloading::Library::new(path) }.map_err(|error| error.to_string())?;
+        let loaded = unsafe { graphreel_loader::open(path) }.map_err(|refused| refused.to_string())?;
         Ok(Self {
             version: symbol(&loaded, c"nvrtcVersion")?,
             architecture_count: symbol(&loaded, c"nvrtcGetNumSupportedArchs")?,
@@ -61,13 +63,13 @@ impl Library {
             cubin: symbol(&loaded, c"nvrtcGetCUBIN")?,
             ptx_size: symbol(&loaded, c"nvrtcGetPTXSize")?,
             ptx: symbol(&loaded, c"nvrtcGetPTX")?,
-            _loaded: loaded,
+            loaded,
         })
     }
 
     /// The file that it was loaded from, where the system tells.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        file_of(self.version as *const c_void)
+        origin(&self.loaded, c"nvrtcVersion")
     }
 
     /// Major and minor version.
@@ -173,28 +175,4 @@ fn symbol<T: Copy>(library: &libloading::Library, name: &CStr) -> Result<T, Stri
     // SAFETY: each field of `Library` has the type that nvrtc.h declares for the name it is loaded by.
     let found = unsafe { library.get::<T>(name.to_bytes_with_nul()) };
     found.map(|found| *found).map_err(|error| error.to_string())
-}
-
-#[cfg(unix)]
-fn file_of(address: *const c_void) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut found = libc::Dl_info {
-        dli_fname: ptr::null(),
-        dli_fbase: ptr::null_mut(),
-        dli_sname: ptr::null(),
-        dli_saddr: ptr::null_mut(),
-    };
-    // SAFETY: the function takes any address, and writes to `found`, which lives through the call.
-    let known = unsafe { libc::dladdr(address, &raw mut found) };
-    if known == 0 || found.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: it is the loader's own text, which stays while the library is loaded.
-    let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
-}
-
-#[cfg(not(unix))]
-fn file_of(_address: *const c_void) -> Option<PathBuf> {
-    None
 }

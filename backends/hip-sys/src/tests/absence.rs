@@ -34,6 +34,15 @@ fn runtime(version: i32, lacking: &str) -> String {
     text
 }
 
+/// A hipRTC with every function but one.
+fn compiler(lacking: &str) -> String {
+    let mut text = "unsigned hiprtcVersion(int *a, int *b) { *a = 6; *b = 4; return 0; }\n".to_owned();
+    for name in RtcCalls::REQUIRED.iter().filter(|name| **name != lacking && **name != "hiprtcVersion") {
+        writeln!(text, "unsigned {name}(void) {{ return 0; }}").expect("a string takes text");
+    }
+    text
+}
+
 /// The text of an error, which is one line and has these parts.
 #[track_caller]
 fn says<T>(result: Result<T, LoadError>, parts: &[&str]) {
@@ -50,6 +59,9 @@ fn nothing_installed_lists_everything_that_was_tried() {
         assert_eq!(file, Path::new(name));
     }
     assert!(candidates.files.contains(&PathBuf::from("/opt/rocm/lib/libamdhip64.so.7")), "{candidates:?}");
+    // What is too old by its name comes after every place of what is not.
+    let (last, old) = ("/opt/rocm/lib/libamdhip64.so", "libamdhip64.so.5");
+    assert_eq!(candidates.files[5..7], [PathBuf::from(last), PathBuf::from(old)], "{candidates:?}");
     candidates.files = vec!["libgraphreel-has-none.so.7".into(), "/nowhere/libgraphreel-has-none.so".into()];
     let parts = ["no HIP runtime", "install ROCm", "GRAPHREEL_HIP_LIBRARY", "libgraphreel-has-none.so.7, /nowhere/lib"];
     says(Library::find(&candidates), &parts);
@@ -85,6 +97,73 @@ fn what_is_no_library_is_told_of() {
     says(Library::open(&text), &["libtext.so", "cannot be used", "install ROCm anew"]);
     says(Library::open(&inside), &["libfolder.so", "cannot be used", "irectory"]);
     says(RtcLibrary::open(&text), &["libtext.so", "cannot be used"]);
+}
+
+/// Without a look at the file, one that is cut short ends the process in the loader, and a pipe keeps it waiting.
+#[test]
+fn what_would_end_the_process_is_told_of() {
+    let Some((folder, library)) = build(&runtime(60_443_484, "")) else { return };
+    let (whole, cut) = (std::fs::read(&library).expect("it was made"), folder.path().join("libcut.so"));
+    for part in [2, 3, 10] {
+        let bytes = whole.len() - whole.len() / part;
+        std::fs::write(&cut, &whole[..bytes]).expect("a file in it");
+        let short = format!("libcut.so cannot be used, install ROCm anew: it is cut short: {bytes} of {}", whole.len());
+        says(Library::open(&cut), &[&short]);
+        says(RtcLibrary::open(&cut), &[&short]);
+    }
+    let pipe = folder.path().join("libpipe.so");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("it is part of every system");
+    assert!(made.success());
+    says(Library::open(&pipe), &["libpipe.so", "it is a pipe, not a file"]);
+    says(RtcLibrary::open(&pipe), &["libpipe.so", "it is a pipe, not a file"]);
+    std::fs::write(&cut, "").expect("a file in it");
+    says(Library::open(&cut), &["libcut.so", "it is an empty file"]);
+    Library::open(&library).expect("the whole one serves");
+}
+
+/// A library that is there and does not serve is passed over.
+#[test]
+fn the_first_library_that_serves_is_used() {
+    let (Some((_a, old)), Some((_b, lacking)), Some((_c, good))) = (
+        build(&runtime(50_731_921, "")),
+        build(&runtime(70_253_211, "hipGraphUpload")),
+        build(&runtime(60_443_484, "")),
+    ) else {
+        return;
+    };
+    let text = old.with_file_name("libtext.so");
+    std::fs::write(&text, "not a library").expect("a file in it");
+    let nowhere = PathBuf::from("/nowhere/libamdhip64.so.7");
+    let of = |files: &[&PathBuf]| {
+        let mut candidates = Candidates::runtime(None);
+        candidates.files = files.iter().map(|file| (*file).clone()).collect();
+        Library::find(&candidates)
+    };
+    let found = of(&[&nowhere, &old, &text, &lacking, &good]).expect("the last one serves");
+    assert_eq!((found.version.release(), found.file), ((6, 4), good.canonicalize().expect("it was made")));
+    // Where none does, the first that is there says why.
+    says(of(&[&nowhere, &old, &text]), &["HIP 5.7.31921", "update ROCm"]);
+    says(of(&[&nowhere, &text, &old, &lacking]), &["libtext.so", "cannot be used"]);
+    says(of(&[&lacking, &nowhere]), &["HIP 7.2.53211", "lacks hipGraphUpload"]);
+    says(of(&[&nowhere]), &["no HIP runtime", "tried /nowhere/libamdhip64.so.7"]);
+}
+
+#[test]
+fn the_first_compiler_that_serves_is_used() {
+    let (Some((_a, good)), Some((_b, lacking))) = (build(&compiler("")), build(&compiler("hiprtcGetCode"))) else {
+        return;
+    };
+    let text = good.with_file_name("libtext.so");
+    std::fs::write(&text, "not a library").expect("a file in it");
+    let of = |files: &[&PathBuf]| {
+        let mut candidates = Candidates::rtc(None, Version(60_443_484), Path::new("/nowhere/libamdhip64.so.6"));
+        candidates.files = files.iter().map(|file| (*file).clone()).collect();
+        RtcLibrary::find(&candidates)
+    };
+    let found = of(&[&text, &lacking, &good]).expect("the last one serves");
+    assert_eq!(found.file, good.canonicalize().expect("it was made"));
+    says(of(&[&text, &lacking]), &["libtext.so", "cannot be used"]);
+    says(of(&[&lacking, &text]), &["lacks hiprtcGetCode"]);
 }
 
 #[test]
@@ -131,11 +210,8 @@ fn a_whole_runtime_serves_and_what_it_may_lack_is_none() {
 
 #[test]
 fn a_compiler_is_found_in_the_runtime_where_there_is_no_other() {
-    let mut text = "unsigned hiprtcVersion(int *a, int *b) { *a = 6; *b = 4; return 0; }\n".to_owned();
-    for name in RtcCalls::REQUIRED.iter().filter(|name| **name != "hiprtcVersion") {
-        writeln!(text, "unsigned {name}(void) {{ return 0; }}").expect("a string takes text");
-    }
-    let (Some((_one, with)), Some((_two, without))) = (build(&text), build("int other(void) { return 0; }")) else {
+    let (Some((_one, with)), Some((_two, without))) = (build(&compiler("")), build("int other(void) { return 0; }"))
+    else {
         return;
     };
     let of = |runtime: &Path| {

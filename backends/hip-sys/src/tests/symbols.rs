@@ -7,6 +7,7 @@ use graphreel_compilers::hip::Tree;
 use object::{Object as _, ObjectSymbol as _};
 
 use super::{lacking, trees};
+use crate::comgr::Comgr;
 use crate::{Calls, Library, RtcCalls, RtcLibrary};
 
 /// In the child that AMD's loader starts: the files of the runtime and of hipRTC.
@@ -61,14 +62,16 @@ fn child_entry() {
     // SAFETY: as above.
     let counted = unsafe { runtime.calls.hipGetDeviceCount(&raw mut count) };
     let rtc = RtcLibrary::open(files.next().expect("hipRTC")).expect("it serves");
+    let compiler: Vec<String> = Comgr::of(&rtc.file).files.iter().map(|file| file.display().to_string()).collect();
     let code = |answer: crate::Answer| answer.map_or_else(|failure| failure.code, |()| 0);
     let (init, counted) = (code(init), code(counted));
     println!(
-        "\n{TOLD}{} {init} {counted} {count} {}.{} {}",
+        "\n{TOLD}{} {init} {counted} {count} {}.{} {} {}",
         runtime.version,
         rtc.version.0,
         rtc.version.1,
-        rtc.calls.error_text(6)
+        rtc.calls.error_text(6),
+        compiler.join(" ")
     );
 }
 
@@ -83,8 +86,8 @@ fn the_real_runtime_tells_its_version_and_that_there_is_no_device() {
         let output = child.output().expect("its loader starts");
         let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let told = said.lines().find_map(|line| line.strip_prefix(TOLD)).unwrap_or_else(|| panic!("{said}{errors}"));
-        let words: Vec<&str> = told.splitn(6, ' ').collect();
-        let [version, init, counted, count, rtc, text] = words[..] else { panic!("{told}") };
+        let words: Vec<&str> = told.split(' ').collect();
+        let [version, init, counted, count, rtc, text, comgr, llvm] = words[..] else { panic!("{told}") };
         let short = |text: &str| text.split('.').take(2).map(str::to_owned).collect::<Vec<_>>().join(".");
         assert_eq!(short(version), short(tree.version()), "{told}");
         assert!([init, counted].iter().all(|code| ["100", "101"].contains(code)), "no device: {told}");
@@ -92,5 +95,7 @@ fn the_real_runtime_tells_its_version_and_that_there_is_no_device() {
         // 6.4's hipRTC still tells 9.0, as it has since before it was a library of its own.
         assert!(rtc == short(version) || rtc == "9.0", "{told}");
         assert_eq!(text, "HIPRTC_ERROR_COMPILATION", "{told}");
+        // Debian's has LLVM in a library of its own.
+        assert!(comgr.contains("/libamd_comgr.so.") && llvm.contains("/libLLVM.so."), "{told}");
     }
 }

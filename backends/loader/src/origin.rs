@@ -1,14 +1,16 @@
 //! Which file a loaded library came from: it goes to the log, and tells one release from another.
 
+use std::ffi::CStr;
 use std::path::PathBuf;
 
-/// The file that the function of that name was loaded from, links followed; `None` where the system does not tell.
+/// The file that the function of that name is in, links followed: the library's own, or one that it was linked with. `None` where
+/// there is no such function or the system does not tell.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "the loader is asked")]
-pub(crate) fn of(library: &libloading::Library, name: &str) -> Option<PathBuf> {
+pub fn origin(library: &libloading::Library, name: &CStr) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
     // SAFETY: the symbol's address is taken, and it is not called.
-    let symbol = unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) }.ok()?;
+    let symbol = unsafe { library.get::<unsafe extern "C" fn()>(name.to_bytes_with_nul()) }.ok()?;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: the address is of a loaded library, and the structure is one for the call to fill.
     let found = unsafe { libc::dladdr(*symbol as *const libc::c_void, info.as_mut_ptr()) };
@@ -17,13 +19,14 @@ pub(crate) fn of(library: &libloading::Library, name: &str) -> Option<PathBuf> {
     if found == 0 || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader's own name of a library that stays loaded, ended by a zero byte.
-    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) };
+    // SAFETY: the loader's own name of a library that is loaded, ended by a zero byte.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
     Some(std::fs::canonicalize(&path).unwrap_or(path))
 }
 
+/// Not told here.
 #[cfg(not(unix))]
-pub(crate) fn of(_library: &libloading::Library, _name: &str) -> Option<PathBuf> {
+pub fn origin(_library: &libloading::Library, _name: &CStr) -> Option<PathBuf> {
     None
 }
