@@ -54,6 +54,22 @@ impl HipDriver {
         &self.arch
     }
 
+    /// What a node depends on that is to run after `nodes`.
+    fn behind<'a>(&self, graph: &'a mut HipGraph, nodes: &'a [HipNode]) -> DriverResult<&'a [HipNode]> {
+        let HipGraph { raw: RawGraph(graph), roots } = graph;
+        let make = || {
+            let mut empty = ptr::null_mut();
+            // SAFETY: the graph is live; the call writes one handle.
+            unsafe { self.calls.hipGraphAddEmptyNode(&raw mut empty, *graph, ptr::null(), 0) }?;
+            Ok(HipNode(empty))
+        };
+        let link = |from: HipNode, to: HipNode| {
+            // SAFETY: the handles are live, and there is one of each.
+            unsafe { self.calls.hipGraphAddDependencies(*graph, &raw const from.0, &raw const to.0, 1) }
+        };
+        roots.behind(nodes, make, link)
+    }
+
     pub(crate) fn library(&self) -> &'static Library {
         self.library
     }
@@ -368,7 +384,7 @@ impl Driver for HipDriver {
             }
             return Err(error);
         }
-        let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), root: None });
+        let graph = (!graph.is_null()).then(|| HipGraph::new(RawGraph(graph)));
         made("hipStreamEndCapture", graph)
     }
 
@@ -387,19 +403,7 @@ impl Driver for HipDriver {
         let mut graph = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { self.calls.hipGraphCreate(&raw mut graph, 0) }?;
-        // HIP 7.2 starts what depends on nothing ahead of earlier work of the launch's stream, all but the first such node.
-        // With one node before all others it does not.
-        let mut root = ptr::null_mut();
-        // SAFETY: the graph was just made; the call writes one handle.
-        let added = unsafe { self.calls.hipGraphAddEmptyNode(&raw mut root, graph, ptr::null(), 0) };
-        let graph = HipGraph { raw: RawGraph(graph), root: Some(HipNode(root)) };
-        match added {
-            Ok(()) => Ok(graph),
-            Err(error) => {
-                drop(self.graph_destroy(graph));
-                Err(error)
-            }
-        }
+        Ok(HipGraph::new(RawGraph(graph)))
     }
 
     unsafe fn graph_add_launch(
@@ -411,29 +415,29 @@ impl Driver for HipDriver {
         params: KernelParams<'_>,
     ) -> DriverResult<HipNode> {
         let (mut node, params) = (ptr::null_mut(), node::launch(function, shape, params));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the parameters until the call returns.
         unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, graph.raw.0, first, count, &raw const params) }?;
-        Ok(HipNode(node))
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     unsafe fn graph_add_copy(&self, graph: &mut HipGraph, after: &[HipNode], copy: &NodeCopy) -> DriverResult<HipNode> {
         let (mut node, Copy1D { dst, src, bytes, kind }) = (ptr::null_mut(), node::copy(copy));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the ranges.
         unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, graph.raw.0, first, count, dst, src, bytes, kind) }?;
-        Ok(HipNode(node))
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     unsafe fn graph_add_fill(&self, graph: &mut HipGraph, after: &[HipNode], fill: &NodeFill) -> DriverResult<HipNode> {
         let (mut node, fill) = (ptr::null_mut(), node::fill(fill));
-        let after = graph.after(after);
-        let (first, count) = (after.as_ptr().cast(), after.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the range.
         unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, graph.raw.0, first, count, &raw const fill) }?;
-        Ok(HipNode(node))
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     fn graph_add_edges(&self, graph: &mut HipGraph, edges: &[(HipNode, HipNode)]) -> DriverResult {
@@ -446,8 +450,7 @@ impl Driver for HipDriver {
         let mut count = 0;
         // SAFETY: the handle is live; with no array the call writes one number.
         unsafe { self.calls.hipGraphGetNodes(graph.raw.0, ptr::null_mut(), &raw mut count) }?;
-        // The first one of a built graph is the driver's own.
-        Ok(count - graph.root.as_slice().len().min(count))
+        Ok(count - graph.roots.own().min(count))
     }
 
     fn graph_instantiate(&self, graph: &HipGraph) -> DriverResult<HipExec> {

@@ -11,6 +11,8 @@ use graphreel_hip_sys::handle::{
     hipDevice_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipModule_t, hipStream_t,
 };
 
+use crate::roots::Roots;
+
 macro_rules! handle {
     ($(#[$doc:meta])* $vis:vis $name:ident($raw:ty) $($derive:ident)*) => {
         $(#[$doc])*
@@ -126,17 +128,17 @@ impl HipStream {
     }
 }
 
-/// A graph. One that is built has a first node of its own, on which all others depend.
+/// A graph.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HipGraph {
     pub(crate) raw: RawGraph,
-    /// `None` for one that was captured, which begins with what was captured first.
-    pub(crate) root: Option<HipNode>,
+    /// Of the nodes that were added.
+    pub(crate) roots: Roots,
 }
 
 impl HipGraph {
-    /// What a node depends on that is to run after these.
-    pub(crate) fn after<'a>(&'a self, nodes: &'a [HipNode]) -> &'a [HipNode] {
-        if nodes.is_empty() { self.root.as_slice() } else { nodes }
+    /// One to which no node was added; what was captured may be in it.
+    pub(crate) fn new(raw: RawGraph) -> Self {
+        Self { raw, roots: Roots::default() }
     }
 }

@@ -21,6 +21,7 @@ mod interop;
 mod node;
 mod open;
 mod options;
+mod roots;
 mod translator;
 
 pub use device::{BACKEND, HipDevice, absence, devices};
