@@ -15,6 +15,8 @@ mod ground;
 #[path = "../../../swhsa/rig/tests/runtime/hip.rs"]
 mod hip;
 mod matrix;
+#[path = "../../../swhsa/rig/tests/runtime/promises.rs"]
+mod promises;
 mod threads;
 #[path = "../../../swhsa/rig/tests/suites/waist.rs"]
 mod waist;
