@@ -316,7 +316,8 @@ pub trait Driver: Send + Sync + 'static {
     /// A graph with no nodes.
     ///
     /// CUDA `cuGraphCreate`; HIP `hipGraphCreate`; flags 0. HIP 7.2 starts nodes that depend on nothing ahead of earlier work of
-    /// the launch's stream, so HIP's driver adds an empty node before all others, and does not count it.
+    /// the launch's stream, all but the first of them. So HIP's driver adds an empty node before them where a graph has more than one,
+    /// and does not count it.
     fn graph_create(&self) -> DriverResult<Self::Graph>;
 
     /// Add a launch that runs after `after`, which has no duplicates.

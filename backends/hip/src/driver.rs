@@ -19,7 +19,6 @@ use graphreel_hip_sys::constant::{
     hipEventDefault, hipEventDisableTiming, hipFuncAttributeMaxDynamicSharedMemorySize, hipHostMallocPortable,
     hipStreamNonBlocking,
 };
-use graphreel_hip_sys::handle::hipGraph_t;
 use graphreel_hip_sys::structure::device_pointer;
 use graphreel_hip_sys::{Library, Version};
 
@@ -27,7 +26,7 @@ use crate::calls::Calls;
 use crate::device::Asked;
 use crate::fault;
 use crate::handle::{
-    HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawGraph, RawStream, Start,
+    HipContext, HipEvent, HipExec, HipFunction, HipGraph, HipModule, HipNode, HipStream, RawGraph, RawStream,
 };
 use crate::node::{self, Copy1D};
 
@@ -55,26 +54,24 @@ impl HipDriver {
         &self.arch
     }
 
-    pub(crate) fn library(&self) -> &'static Library {
-        self.library
+    /// What a node depends on that is to run after `nodes`.
+    fn behind<'a>(&self, graph: &'a mut HipGraph, nodes: &'a [HipNode]) -> DriverResult<&'a [HipNode]> {
+        let HipGraph { raw: RawGraph(graph), roots } = graph;
+        let make = || {
+            let mut empty = ptr::null_mut();
+            // SAFETY: the graph is live; the call writes one handle.
+            unsafe { self.calls.hipGraphAddEmptyNode(&raw mut empty, *graph, ptr::null(), 0) }?;
+            Ok(HipNode(empty))
+        };
+        let link = |from: HipNode, to: HipNode| {
+            // SAFETY: the handles are live, and there is one of each.
+            unsafe { self.calls.hipGraphAddDependencies(*graph, &raw const from.0, &raw const to.0, 1) }
+        };
+        roots.behind(nodes, make, link)
     }
 
-    /// What a node of the graph depends on that is to run after these; the empty node that starts the others is made when a
-    /// second one of them comes.
-    fn before<'a>(&self, graph: &'a mut HipGraph, after: &'a [HipNode]) -> DriverResult<(hipGraph_t, &'a [HipNode])> {
-        let raw = graph.raw.0;
-        if let (Start::One(first), []) = (graph.start, after) {
-            let mut root = ptr::null_mut();
-            // SAFETY: the graph is live; the call writes one handle.
-            unsafe { self.calls.hipGraphAddEmptyNode(&raw mut root, raw, ptr::null(), 0) }?;
-            graph.start = Start::Root(HipNode(root));
-            // SAFETY: the handles are live.
-            unsafe { self.calls.hipGraphAddDependencies(raw, &raw const root, &raw const first.0, 1) }?;
-        }
-        match &graph.start {
-            Start::Root(root) if after.is_empty() => Ok((raw, std::slice::from_ref(root))),
-            _ => Ok((raw, after)),
-        }
+    pub(crate) fn library(&self) -> &'static Library {
+        self.library
     }
 
     /// The device of that index, with its primary context retained.
@@ -387,7 +384,7 @@ impl Driver for HipDriver {
             }
             return Err(error);
         }
-        let graph = (!graph.is_null()).then_some(HipGraph { raw: RawGraph(graph), start: Start::Empty });
+        let graph = (!graph.is_null()).then(|| HipGraph::new(RawGraph(graph)));
         made("hipStreamEndCapture", graph)
     }
 
@@ -406,7 +403,7 @@ impl Driver for HipDriver {
         let mut graph = ptr::null_mut();
         // SAFETY: the call writes one handle.
         unsafe { self.calls.hipGraphCreate(&raw mut graph, 0) }?;
-        Ok(HipGraph { raw: RawGraph(graph), start: Start::Empty })
+        Ok(HipGraph::new(RawGraph(graph)))
     }
 
     unsafe fn graph_add_launch(
@@ -418,29 +415,29 @@ impl Driver for HipDriver {
         params: KernelParams<'_>,
     ) -> DriverResult<HipNode> {
         let (mut node, params) = (ptr::null_mut(), node::launch(function, shape, params));
-        let (raw, before) = self.before(graph, after)?;
-        let (first, count) = (before.as_ptr().cast(), before.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the parameters until the call returns.
-        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, raw, first, count, &raw const params) }?;
-        Ok(graph.added(HipNode(node), after))
+        unsafe { self.calls.hipGraphAddKernelNode(&raw mut node, graph.raw.0, first, count, &raw const params) }?;
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     unsafe fn graph_add_copy(&self, graph: &mut HipGraph, after: &[HipNode], copy: &NodeCopy) -> DriverResult<HipNode> {
         let (mut node, Copy1D { dst, src, bytes, kind }) = (ptr::null_mut(), node::copy(copy));
-        let (raw, before) = self.before(graph, after)?;
-        let (first, count) = (before.as_ptr().cast(), before.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the ranges.
-        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, raw, first, count, dst, src, bytes, kind) }?;
-        Ok(graph.added(HipNode(node), after))
+        unsafe { self.calls.hipGraphAddMemcpyNode1D(&raw mut node, graph.raw.0, first, count, dst, src, bytes, kind) }?;
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     unsafe fn graph_add_fill(&self, graph: &mut HipGraph, after: &[HipNode], fill: &NodeFill) -> DriverResult<HipNode> {
         let (mut node, fill) = (ptr::null_mut(), node::fill(fill));
-        let (raw, before) = self.before(graph, after)?;
-        let (first, count) = (before.as_ptr().cast(), before.len());
+        let behind = self.behind(graph, after)?;
+        let (first, count) = (behind.as_ptr().cast(), behind.len());
         // SAFETY: the handles are live, a node is a handle; the caller answers for the range.
-        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, raw, first, count, &raw const fill) }?;
-        Ok(graph.added(HipNode(node), after))
+        unsafe { self.calls.hipGraphAddMemsetNode(&raw mut node, graph.raw.0, first, count, &raw const fill) }?;
+        Ok(graph.roots.added(HipNode(node), count))
     }
 
     fn graph_add_edges(&self, graph: &mut HipGraph, edges: &[(HipNode, HipNode)]) -> DriverResult {
@@ -453,9 +450,7 @@ impl Driver for HipDriver {
         let mut count = 0;
         // SAFETY: the handle is live; with no array the call writes one number.
         unsafe { self.calls.hipGraphGetNodes(graph.raw.0, ptr::null_mut(), &raw mut count) }?;
-        // One that starts the others is the driver's own.
-        let own = usize::from(matches!(graph.start, Start::Root(_)));
-        Ok(count.saturating_sub(own))
+        Ok(count - graph.roots.own().min(count))
     }
 
     fn graph_instantiate(&self, graph: &HipGraph) -> DriverResult<HipExec> {

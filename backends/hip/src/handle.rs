@@ -11,6 +11,8 @@ use graphreel_hip_sys::handle::{
     hipDevice_t, hipEvent_t, hipFunction_t, hipGraph_t, hipGraphExec_t, hipGraphNode_t, hipModule_t, hipStream_t,
 };
 
+use crate::roots::Roots;
+
 macro_rules! handle {
     ($(#[$doc:meta])* $vis:vis $name:ident($raw:ty) $($derive:ident)*) => {
         $(#[$doc])*
@@ -130,27 +132,13 @@ impl HipStream {
 #[derive(Debug, PartialEq, Eq)]
 pub struct HipGraph {
     pub(crate) raw: RawGraph,
-    pub(crate) start: Start,
-}
-
-/// How a graph that is built begins. HIP 7.2 starts what depends on nothing ahead of earlier work of the launch's stream, all but the
-/// first such node. So there is one such node only: where a graph has more, an empty one goes before them all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// With nothing yet; or it was captured, and begins with what was captured first.
-    Empty,
-    /// With the one node that depends on nothing.
-    One(HipNode),
-    /// With an empty node, on which all depend that depended on nothing.
-    Root(HipNode),
+    /// Of the nodes that were added.
+    pub(crate) roots: Roots,
 }
 
 impl HipGraph {
-    /// A node was added that is to run after these.
-    pub(crate) fn added(&mut self, node: HipNode, after: &[HipNode]) -> HipNode {
-        if after.is_empty() && self.start == Start::Empty {
-            self.start = Start::One(node);
-        }
-        node
+    /// One to which no node was added; what was captured may be in it.
+    pub(crate) fn new(raw: RawGraph) -> Self {
+        Self { raw, roots: Roots::default() }
     }
 }

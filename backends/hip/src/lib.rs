@@ -6,7 +6,7 @@
 //! | Module | What it holds |
 //! | --- | --- |
 //! | `calls`, `fault` | the runtime's calls, what its codes mean |
-//! | `driver`, `handle`, `node` | the waist of the hardware-graph server |
+//! | `driver`, `handle`, `node`, `roots` | the waist of the hardware-graph server |
 //! | `device`, `options`, `open`, `factory`, `interop` | finding and opening devices |
 //! | `translator`, `hiprtc` | WGSL to code for the device |
 
@@ -21,6 +21,7 @@ mod interop;
 mod node;
 mod open;
 mod options;
+mod roots;
 mod translator;
 
 pub use device::{BACKEND, HipDevice, absence, devices, problems};

@@ -1,5 +1,5 @@
-//! The conformance suite on the simulator: on both tiers of hardware graphs and on the eager one, on a driver that lacks
-//! what drivers may lack, and with work completed in any legal order.
+//! The conformance suite on the simulator: on both tiers of hardware graphs, on a driver that lacks what drivers may lack, and with
+//! work completed in any legal order.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};

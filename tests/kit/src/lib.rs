@@ -8,6 +8,7 @@
 #[macro_use]
 mod registry;
 
+pub mod eager;
 pub mod env;
 pub mod fixture;
 pub mod kernels;

@@ -66,6 +66,7 @@ pub(crate) fn create(size: u32, kind: u32, on_error: OnError, argument: *mut c_v
         return Err(Status::INVALID_ARGUMENT);
     }
     if let Some(status) = fault::take(fault::Kind::Queue) {
+        report::fail("a fault was asked for: a queue is not made");
         return Err(status);
     }
     let ring = memory::host_allocate(size as usize * packet::BYTES, 2)?;

@@ -168,7 +168,11 @@ fn make(kind: i64, value: i64) -> Signal {
 
 pub(crate) fn create(value: i64) -> Result<Signal, Status> {
     match fault::take(fault::Kind::Signal) {
-        Some(status) => Err(status),
+        Some(status) => {
+            // Callers are seen to end the process by it.
+            report::fail("a fault was asked for: a signal is not made");
+            Err(status)
+        }
         None => Ok(make(USER, value)),
     }
 }

@@ -14,7 +14,11 @@ mod digits;
 mod ground;
 #[path = "../../../swhsa/rig/tests/runtime/hip.rs"]
 mod hip;
+#[path = "../../../swhsa/rig/tests/suites/interop.rs"]
+mod interop;
 mod matrix;
+#[path = "../../../swhsa/rig/tests/runtime/promises.rs"]
+mod promises;
 mod threads;
 #[path = "../../../swhsa/rig/tests/suites/waist.rs"]
 mod waist;

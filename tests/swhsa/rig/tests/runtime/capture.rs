@@ -3,7 +3,7 @@
 
 use std::ffi::{c_uint, c_void};
 use std::fmt::Write as _;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use graphreel_hip_sys::constant::{
     hipMemcpyDeviceToDevice, hipStreamCaptureModeGlobal, hipStreamCaptureModeRelaxed, hipStreamCaptureModeThreadLocal,
@@ -164,11 +164,54 @@ const CALLS: &[(&str, Call)] = &[
     ("hipEventCreateWithFlags and hipEventDestroy", made_event),
 ];
 
+/// The length of small copies.
+const BYTES: usize = 16;
+
+fn upload(scene: &Scene<'_>) -> u32 {
+    let host = scene.hip.pinned(4, 7).address;
+    scene.hip.hipMemcpyHtoDAsync(scene.memory, host.cast(), BYTES, scene.stream)
+}
+
+fn download(scene: &Scene<'_>) -> u32 {
+    let host = scene.hip.pinned(4, 7).address;
+    scene.hip.hipMemcpyDtoHAsync(host.cast(), scene.spare, BYTES, scene.other)
+}
+
+fn capture_info(scene: &Scene<'_>) -> u32 {
+    let (mut status, mut id, mut graph, mut nodes, mut count) = (0, 0, null_mut(), null(), 0);
+    let (hip, stream) = (scene.hip, scene.stream);
+    let code = hip.hipStreamGetCaptureInfo_v2(
+        stream,
+        &raw mut status,
+        &raw mut id,
+        &raw mut graph,
+        &raw mut nodes,
+        &raw mut count,
+    );
+    // The tail is the one fill that each capture begins with.
+    if code == 0 && count != 1 { 99 } else { code }
+}
+
+/// Calls that the server makes while a stream captures, and that are not among the others, whose rows are on file.
+const SERVED: &[(&str, Call)] = &[
+    ("hipMemcpyDtoDAsync, capturing stream", |s| s.hip.hipMemcpyDtoDAsync(s.memory, s.spare, BYTES, s.stream)),
+    ("hipMemcpyHtoDAsync, capturing stream", upload),
+    ("hipStreamGetCaptureInfo_v2", capture_info),
+    ("hipModuleLaunchKernel, other stream", |s| s.hip.launch(s.spare, 64, 2.0, s.other)),
+    ("hipMemcpyDtoHAsync, other stream", download),
+    ("hipEventRecord, other stream", |s| s.hip.hipEventRecord(s.before, s.other)),
+    ("hipStreamWaitEvent, other stream", |s| s.hip.hipStreamWaitEvent(s.other, s.before, 0)),
+];
+
 /// A capture's mode, and the flags of its stream: `hipStreamDefault` is ordered with the null stream.
-const MODES: [(&str, hipStreamCaptureMode, c_uint); 4] = [
+type Mode = (&'static str, hipStreamCaptureMode, c_uint);
+
+const RELAXED: Mode = ("relaxed", hipStreamCaptureModeRelaxed, hipStreamNonBlocking);
+
+const MODES: [Mode; 4] = [
     ("global", hipStreamCaptureModeGlobal, hipStreamNonBlocking),
     ("thread-local", hipStreamCaptureModeThreadLocal, hipStreamNonBlocking),
-    ("relaxed", hipStreamCaptureModeRelaxed, hipStreamNonBlocking),
+    RELAXED,
     ("relaxed, blocking stream", hipStreamCaptureModeRelaxed, hipStreamDefault),
 ];
 
@@ -252,13 +295,22 @@ fn executable(hip: &Hip) -> hipGraphExec_t {
     exec
 }
 
-/// Every row, below the names of the columns.
+/// Every row that is on file, below the names of the columns.
 pub(crate) fn matrix(hip: &Hip) -> String {
+    String::from("mode | thread | call | answer | capture then | end answers | nodes\n") + &rows(hip, CALLS, &MODES)
+}
+
+/// The rows of the calls that the server makes besides, in the mode in which it captures.
+pub(crate) fn served(hip: &Hip) -> String {
+    rows(hip, SERVED, &[RELAXED])
+}
+
+fn rows(hip: &Hip, calls: &[(&str, Call)], modes: &[Mode]) -> String {
     let (image, exec) = (hip.compile(SCALE), executable(hip));
-    let mut text = String::from("mode | thread | call | answer | capture then | end answers | nodes\n");
-    for (mode, capture, flags) in MODES {
+    let mut text = String::new();
+    for &(mode, capture, flags) in modes {
         for (thread, elsewhere) in [("own", false), ("other", true)] {
-            for (name, call) in CALLS {
+            for (name, call) in calls {
                 let row = row(hip, &image, exec, (capture, flags), *call, elsewhere);
                 writeln!(text, "{mode} | {thread} | {name} | {row}").expect("a text takes everything");
             }

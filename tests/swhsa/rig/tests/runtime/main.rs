@@ -10,3 +10,4 @@ mod graphs;
 mod hip;
 mod leaks;
 mod matrix;
+mod promises;

@@ -1,4 +1,5 @@
-//! The conformance suite, on the captured and on the built tier.
+//! The conformance suite, on the captured and on the built tier, and where no graph is to be had and captures allow that their
+//! operations are launched one by one.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -6,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use graphreel::graph::HardwareServer;
 use graphreel::recording::Tier;
-use graphreel::{Config, Device};
+use graphreel::{Config, Device, Server};
 use graphreel_hip::{BACKEND, HipDriver};
 use graphreel_testkit::watched::{Live, Watch, Watched, WatchedFaults};
-use graphreel_testkit::{Expect, Faults, Fixture, Opened};
+use graphreel_testkit::{Expect, Faults, Fixture, Opened, eager};
 
 use super::ground;
 
@@ -36,7 +37,10 @@ fn open(config: Config, tier: Tier) -> Opened {
     let driver = Watched::new(driver);
     OPENED.with_borrow_mut(|opened| opened.push(driver.watch()));
     let server = HardwareServer::open(driver, &BACKEND, translator.into(), config.clone());
-    Opened::Ready(Device::new(Box::new(server.expect("a driver that is there can be served")), config))
+    let server = server.expect("a driver that is there can be served");
+    let server: Box<dyn Server> =
+        if tier == Tier::Eager { Box::new(eager::EagerAllowed(server)) } else { Box::new(server) };
+    Opened::Ready(Device::new(server, config))
 }
 
 /// Nothing is left of the devices that the test opened, once their work is done.
@@ -64,8 +68,8 @@ macro_rules! fixture {
                     open(config, $tier)
                 }
 
-                fn expect(_test: &str) -> Expect {
-                    Expect::Pass
+                fn expect(test: &str) -> Expect {
+                    if $tier == Tier::Eager { eager::expect(test) } else { Expect::Pass }
                 }
 
                 fn faults() -> Option<&'static dyn Faults> {
@@ -84,3 +88,4 @@ macro_rules! fixture {
 
 fixture!(Captured, captured, Tier::Captured);
 fixture!(Built, built, Tier::Built);
+fixture!(Eager, eager_only, Tier::Eager);

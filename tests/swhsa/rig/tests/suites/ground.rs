@@ -70,10 +70,18 @@ pub(crate) fn open_with(twins: Vec<Twin>) -> std::result::Result<(HipDriver, Box
 ///
 /// What opening it answers.
 pub(crate) fn device(tiers: &[Tier], twins: Vec<Twin>) -> Result<(Device, Watch)> {
+    device_with(Config { tiers: tiers.to_vec(), ..Config::default() }, twins)
+}
+
+/// The same for a whole configuration.
+///
+/// # Errors
+///
+/// What opening it answers.
+pub(crate) fn device_with(config: Config, twins: Vec<Twin>) -> Result<(Device, Watch)> {
     let (driver, translator) = open_with(twins).expect("the process runs on the device");
     let driver = Watched::new(driver);
     let watch = driver.watch();
-    let config = Config { tiers: tiers.to_vec(), ..Config::default() };
     let server = HardwareServer::open(driver, &BACKEND, translator.into(), config.clone())?;
     Ok((Device::new(Box::new(server), config), watch))
 }

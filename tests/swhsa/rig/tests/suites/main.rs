@@ -7,6 +7,7 @@ mod conformance;
 mod cts;
 mod digits;
 mod ground;
+mod interop;
 mod leaks;
 mod native;
 mod sweep;
