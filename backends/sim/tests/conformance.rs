@@ -1,5 +1,5 @@
-//! The conformance suite on the simulator: on both tiers of hardware graphs, on a driver that lacks what drivers may lack, and with
-//! work completed in any legal order.
+//! The conformance suite on the simulator: on both tiers of hardware graphs and on the eager one, on a driver that lacks what drivers
+//! may lack, and with work completed in any legal order.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use graphreel::error::Result;
 use graphreel::recording::Tier;
 use graphreel::{Config, Device};
 use graphreel_sim::{Completion, Failure, FaultPlan, Probe, SimOptions, SimServer, Then, When};
-use graphreel_testkit::{Expect, Faults, Fixture, Opened};
+use graphreel_testkit::{Expect, Faults, Fixture, Opened, eager};
 
 /// How long a device takes at the most to give back what it made, on a slow machine.
 const CLOSES_WITHIN: Duration = Duration::from_secs(30);
@@ -50,7 +50,9 @@ fn open(options: SimOptions, config: Config, tier: Tier) -> Opened {
     let config = Config { tiers, ..config };
     let server = graphreel_sim::open(options, config.clone()).expect("a simulator opens");
     OPENED.with_borrow_mut(|opened| opened.push(server.driver().probe()));
-    Opened::Ready(Device::new(Box::new(server), config))
+    let server: Box<dyn graphreel::Server> =
+        if tier == Tier::Eager { Box::new(eager::EagerAllowed(server)) } else { Box::new(server) };
+    Opened::Ready(Device::new(server, config))
 }
 
 /// Tests of waits that are too brief, which only work that goes on by itself can be. All of them run on the other fixtures.
@@ -132,7 +134,7 @@ macro_rules! fixture {
                 }
 
                 fn expect(test: &str) -> Expect {
-                    expect(&$options, test)
+                    if $tier == Tier::Eager { eager::expect(test) } else { expect(&$options, test) }
                 }
 
                 fn faults() -> Option<&'static dyn Faults> {
@@ -151,6 +153,7 @@ macro_rules! fixture {
 
 fixture!(Captured, captured, Tier::Captured, SimOptions { hazards: true, ..SimOptions::default() });
 fixture!(Built, built, Tier::Built, SimOptions { hazards: true, ..SimOptions::default() });
+fixture!(Eager, eager_only, Tier::Eager, SimOptions { hazards: true, ..SimOptions::default() });
 
 /// What drivers may lack, and completion in an order of the simulator's choice.
 fn least() -> SimOptions {

@@ -8,7 +8,8 @@ use graphreel::device::WritePart;
 use graphreel::{Buffer, Config, Device, GraphRule, Grid, Result, ServerError};
 
 use super::work::{
-    CURVE, LATE, N, RANDOM, SCALE, SUCC, blank, graph_of, grid, holds, host, open_window, refused, rounds, same, words,
+    CURVE, LATE, N, RANDOM, SCALE, SUCC, blank, graph_of, grid, holds, host, late_rounds, open_window, refused, rounds,
+    same, words,
 };
 use crate::env::{PATIENCE, assert_works, failure, kernel_on, says};
 use crate::{Env, kernels};
@@ -224,10 +225,11 @@ pub fn a_deadline_ends_the_wait_only(env: &Env) -> Result<()> {
     let device = &env.device;
     let late = env.kernel(LATE);
     let (one, two) = (words(device, 0)?, words(device, 0)?);
+    let rounds = late_rounds(device, 20_000);
     let (graph, ()) = device.capture(|c| {
         for _ in 0..20 {
-            c.launch(&late, grid(), (&one, &two, 20_000_u32))?;
-            c.launch(&late, grid(), (&two, &one, 20_000_u32))?;
+            c.launch(&late, grid(), (&one, &two, rounds))?;
+            c.launch(&late, grid(), (&two, &one, rounds))?;
         }
         Ok(())
     })?;

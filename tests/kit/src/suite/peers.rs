@@ -7,7 +7,8 @@ use graphreel::error::MemoryLimit;
 use graphreel::{Config, GraphRule, Grid, Result, ServerError};
 
 use super::work::{
-    LATE, N, SUCC, blank, graph_of, grid, holds, host, one_slot, open_window, refused, same, settle, taint, words,
+    LATE, N, SUCC, blank, graph_of, grid, holds, host, late_rounds, one_slot, open_window, refused, same, settle,
+    taint, words,
 };
 use crate::env::{assert_works, failure, kernel_on, says, taint_of};
 use crate::{Env, kernels};
@@ -307,10 +308,11 @@ pub fn destroying_a_graph_does_not_wait(env: &Env) -> Result<()> {
     let device = &env.device;
     let late = env.kernel(LATE);
     let (one, two) = (words(device, 0)?, words(device, 0)?);
+    let rounds = late_rounds(device, 30_000);
     let (graph, ()) = device.capture(|c| {
         for _ in 0..10 {
-            c.launch(&late, grid(), (&one, &two, 30_000_u32))?;
-            c.launch(&late, grid(), (&two, &one, 30_000_u32))?;
+            c.launch(&late, grid(), (&one, &two, rounds))?;
+            c.launch(&late, grid(), (&two, &one, rounds))?;
         }
         Ok(())
     })?;
