@@ -68,19 +68,19 @@ fn child(kind: FaultKind, after: u32, status: u32) {
     let end = match &outcome {
         Ok(words) if *words == [WORD; 2] => End::Right,
         Ok(words) => {
-            println!("each word lies in {words:?}, not at {WORD}");
+            announce(&format!("each word lies in {words:?}, not at {WORD}"));
             End::Stale
         }
         Err(ServerError::DeviceLost { .. }) => End::Lost,
         Err(ServerError::Timeout { .. }) => End::Stopped,
         Err(_) => End::Refused,
     };
-    println!("it answered {outcome:?}");
+    announce(&format!("it answered {outcome:?}"));
     assert_eq!(lost, end == End::Lost, "a device is lost where it says so");
     match end {
         End::Lost => {
             let next = driver(&HipOptions::default()).map(drop);
-            println!("the next device answered {next:?}");
+            announce(&format!("the next device answered {next:?}"));
             assert!(next.is_err(), "nothing opens where the runtime is lost");
         }
         // Its work is in the way of all other.
@@ -93,7 +93,7 @@ fn child(kind: FaultKind, after: u32, status: u32) {
             assert_eq!(work(&device).expect("it works"), [WORD; 2], "after the fault");
         }
     }
-    println!("{}", line(end, pending));
+    announce(&line(end, pending));
 }
 
 /// Let a child end, or end it.
