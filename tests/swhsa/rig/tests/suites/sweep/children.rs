@@ -70,19 +70,19 @@ fn child(kind: FaultKind, after: u32, status: u32) {
     let end = match &outcome {
         Ok(words) if *words == [WORD; 2] => End::Right,
         Ok(words) => {
-            println!("each word lies in {words:?}, not at {WORD}");
+            announce(&format!("each word lies in {words:?}, not at {WORD}"));
             End::Stale
         }
         Err(ServerError::DeviceLost { .. }) => End::Lost,
         Err(ServerError::Timeout { .. }) => End::Stopped,
         Err(_) => End::Refused,
     };
-    println!("it answered {outcome:?}");
+    announce(&format!("it answered {outcome:?}"));
     assert_eq!(lost, end == End::Lost, "a device is lost where it says so");
     match end {
         End::Lost => {
             let next = driver(&HipOptions::default()).map(drop);
-            println!("the next device answered {next:?}");
+            announce(&format!("the next device answered {next:?}"));
             assert!(next.is_err(), "nothing opens where the runtime is lost");
         }
         // Its work is in the way of all other.
@@ -95,7 +95,7 @@ fn child(kind: FaultKind, after: u32, status: u32) {
             assert_eq!(work(&device).expect("it works"), [WORD; 2], "after the fault");
         }
     }
-    println!("{}", line(end, pending));
+    announce(&line(end, pending));
 }
 
 /// Let a child end, or end it.
@@ -126,6 +126,10 @@ fn finished(mut child: Child, what: &str) -> (ExitStatus, String) {
 
 /// What came of a fault in a child, and whether there was any.
 fn judged(status: ExitStatus, text: &str, what: &str) -> (End, bool) {
+    if text.contains(&line(End::Stopped, false)) {
+        // Its exit may end by a signal: a thread asks the runtime for the work that never ends, while the runtime's own end has begun.
+        return (End::Stopped, true);
+    }
     if let Some(signal) = status.signal() {
         assert!(text.contains("a fault was asked for"), "{what}: {status} without a fault\n{text}");
         assert!(!text.contains("it answered"), "{what}: {status} after the work\n{text}");
