@@ -8,6 +8,7 @@ use super::pages::Pages;
 use super::reclaim::Reclaim;
 use super::shared::Shared;
 use super::staging::Staging;
+use crate::process;
 use crate::sync::{Arc, thread};
 
 /// How long work that never ends is waited for before everything is left to the end of the process.
@@ -16,6 +17,16 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
 /// Pauses between looks.
 const PAUSE_MIN: Duration = Duration::from_micros(50);
 const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// How a closing device's work went.
+enum Waited {
+    /// It is done; an exit of the process waits for what is destroyed now.
+    Done(process::UnlockedCall),
+    /// It never ended.
+    InVain,
+    /// The process ends.
+    Ending,
+}
 
 /// What is left of a server.
 pub(super) struct Closing<D: Driver> {
@@ -37,11 +48,14 @@ impl<D: Driver> Closing<D> {
         let taken = slot.clone();
         let closer = move || {
             let Some(mut closing) = taken.lock().take() else { return };
-            if closing.wait() {
-                closing.destroy();
-            } else {
-                tracing::warn!("work of a closed device never ended; its memory is left to the end of the process");
-                std::mem::forget(closing);
+            match closing.wait() {
+                Waited::Done(_call) => closing.destroy(),
+                Waited::InVain => {
+                    tracing::warn!("work of a closed device never ended; its memory is left to the end of the process");
+                    std::mem::forget(closing);
+                }
+                // The vendor's runtime may be on its way out.
+                Waited::Ending => std::mem::forget(closing),
             }
         };
         if let Err(error) = thread::Builder::new().name("graphreel-closer".to_owned()).spawn(closer) {
@@ -50,15 +64,18 @@ impl<D: Driver> Closing<D> {
         }
     }
 
-    fn wait(&mut self) -> bool {
+    /// Each look is one that an exit of the process waits for, and none begins after it.
+    fn wait(&mut self) -> Waited {
         let started = Instant::now();
         while started.elapsed() < GIVE_UP_AFTER {
+            let Some(call) = process::unlocked_call() else { return Waited::Ending };
             if self.is_done() {
-                return true;
+                return Waited::Done(call);
             }
+            drop(call);
             thread::sleep((started.elapsed() / 16).clamp(PAUSE_MIN, PAUSE_MAX));
         }
-        false
+        Waited::InVain
     }
 
     /// Whether no work is in flight. A lost device whose driver still answers may have some; one that does not has none that

@@ -157,3 +157,9 @@ fn a_process_with_a_wgpu_device_ends_with_its_own_status() {
 fn a_process_with_a_cuda_device_ends_with_its_own_status() {
     ends_where_present("cuda");
 }
+
+/// As above, over AMD's runtime, which has destructors of its own and threads.
+#[test]
+fn a_process_with_a_hip_device_ends_with_its_own_status() {
+    ends_where_present("hip");
+}
