@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytemuck::NoUninit;
 
 use super::inner::{DeviceInner, UseAs};
-use super::wait::{self, Pending};
+use super::wait::Pending;
 use super::{Args, Buffer, Capture, Graph, IntoGrid, Stream};
 use crate::caps::{Caps, DeviceInfo};
 use crate::clock::Clock;
@@ -148,8 +148,8 @@ impl Device {
 
     /// Reserve `bytes` of device memory. Nothing is written: a read answers `Unwritten` until something is.
     ///
-    /// Where the driver has no more, but will have once the device is idle ([`OutOfMemory::held`](crate::error::OutOfMemory::held)),
-    /// work in flight is waited for, for at most `Config::wait_max`.
+    /// Nothing is waited for. Where the driver has no more, but will have once the device is idle, the error says how much
+    /// ([`OutOfMemory::held`](crate::error::OutOfMemory::held)).
     ///
     /// # Errors
     ///
@@ -172,19 +172,7 @@ impl Device {
         if !account.is_granted() {
             self.inner.refuse_if_managed("an allocation")?;
         }
-        let mut server = self.inner.lock_on(stream)?;
-        let first = server.alloc(stream, bytes, account);
-        let held = matches!(&first, Err(ServerError::OutOfMemory(refusal)) if refusal.held > 0);
-        let fence = if held { server.pressure() } else { None };
-        drop(server);
-        let handle = match fence {
-            // What was given up is only to be waited for, and that without the lock.
-            Some(fence) => {
-                wait::for_room(&self.inner, &*fence, self.inner.deadline())?;
-                self.inner.lock_on(stream)?.alloc(stream, bytes, account)?
-            }
-            None => first?,
-        };
+        let handle = self.inner.lock_on(stream)?.alloc(stream, bytes, account)?;
         account.remember(handle.memory());
         Ok(Buffer::new(self.clone(), handle.binding()))
     }

@@ -380,7 +380,11 @@ impl fmt::Display for OutOfMemory {
             MemoryLimit::Device => {
                 write!(f, " and the device has no more; drop buffers or graphs, call `trim`, or use less")?;
                 if self.held > 0 {
-                    write!(f, "; {} bytes come back once the device is idle and nothing records", self.held)?;
+                    write!(
+                        f,
+                        "; {} bytes more are held until the device is idle and nothing records: wait for its work, then ask again",
+                        self.held
+                    )?;
                 }
                 Ok(())
             }

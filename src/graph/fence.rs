@@ -18,6 +18,9 @@ use crate::ticket::Fence;
 /// which was seen to take twice as long.
 const QUICK: Duration = Duration::from_millis(2);
 
+/// How long a caller is held that only gives the device a chance to be idle.
+const BRIEF: Duration = Duration::from_millis(20);
+
 /// The shortest and the longest pause. A loss, or the end of long work, is seen after at most the longest.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(1);
@@ -28,11 +31,18 @@ const PAUSE_PART: u32 = 128;
 /// Passed when every one of some events is.
 pub(super) struct EventFence<D: Driver> {
     events: Vec<Arc<EventCell<D>>>,
+    /// How long a wait takes at the most, whether they are passed or not.
+    most: Option<Duration>,
 }
 
 impl<D: Driver> EventFence<D> {
     pub(super) fn new(events: Vec<Arc<EventCell<D>>>) -> Self {
-        Self { events }
+        Self { events, most: None }
+    }
+
+    /// A wait that gives them a chance to pass.
+    pub(super) fn brief(events: Vec<Arc<EventCell<D>>>) -> Self {
+        Self { events, most: Some(BRIEF) }
     }
 
     /// Whether all are passed, asking the driver about those that are not known to be. The thread is bound.
@@ -69,6 +79,9 @@ impl<D: Driver> Fence for EventFence<D> {
                 return Ok(false);
             }
             let waited = started.elapsed();
+            if self.most.is_some_and(|most| waited >= most) {
+                return Ok(true);
+            }
             if waited < QUICK {
                 thread::yield_now();
             } else {

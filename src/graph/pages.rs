@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::driver::{DeviceMemory, DevicePtr, Driver};
+use super::driver::{DeviceMemory, DevicePtr, Driver, DriverResult};
 use super::lanes::Lanes;
 use super::order::{Point, Points};
 use super::reclaim::{Doomed, Reclaim};
 use super::shared::Shared;
 use crate::config::Config;
-use crate::error::{DriverErrorKind, FaultClass, MemoryLimit, OutOfMemory, Result, ServerError};
+use crate::error::{DriverError, DriverErrorKind, FaultClass, MemoryLimit, OutOfMemory, Result, ServerError};
 use crate::kernel::ADDRESS_ALIGNMENT;
 use crate::memory::{
     Account, BufferBinding, ManagedMemoryId, PageId, PageRequest, Pool, PoolConfig, Reservation, Slice, TrimReport,
@@ -139,42 +139,55 @@ impl<D: Driver> Pages<D> {
         reclaim.collect(lanes)?;
         let bytes = NonZeroU64::new(request.bytes)
             .ok_or_else(|| ServerError::InvalidSize { bytes: 0, problem: "a page has at least one byte".into() })?;
-        if let Some((memory, needs)) = reclaim.take_memory(bytes) {
-            let id = self.pool.add_page(request);
-            let mut page = Page { memory, scars: Vec::new(), fresh: true };
-            page.scar(0..bytes.get(), needs);
-            self.pages.insert(id, page);
+        if let Some(held) = reclaim.take_memory(lanes, bytes, true) {
+            self.take_back(request, held);
             return Ok(());
         }
+        let exhausted = |answer: &DriverResult<DeviceMemory>| {
+            let local = |error: &DriverError| error.class == FaultClass::CallLocal;
+            answer.as_ref().is_err_and(|error| error.kind == DriverErrorKind::OutOfMemory && local(error))
+        };
         let mut answer = self.shared.driver().mem_alloc(bytes);
-        if answer.as_ref().is_err_and(|error| error.kind == DriverErrorKind::OutOfMemory) {
+        if exhausted(&answer) {
             // What is free goes back to the device before it is asked once more.
             self.trim(lanes, reclaim);
             reclaim.collect(lanes)?;
-            answer = self.shared.driver().mem_alloc(bytes);
+            let mut held = reclaim.take_memory(lanes, bytes, true);
+            if held.is_none() {
+                answer = self.shared.driver().mem_alloc(bytes);
+                held = if exhausted(&answer) { reclaim.take_memory(lanes, bytes, false) } else { None };
+            }
+            if let Some(held) = held {
+                self.take_back(request, held);
+                return Ok(());
+            }
         }
         self.allocations += 1;
-        let memory = match answer {
-            Ok(memory) => memory,
-            Err(error) if error.kind == DriverErrorKind::OutOfMemory && error.class == FaultClass::CallLocal => {
-                return Err(self.exhausted(bytes.get(), reclaim));
-            }
-            Err(error) => return self.shared.settle(Err(error), "allocating memory"),
-        };
+        if exhausted(&answer) {
+            return Err(self.exhausted(bytes.get(), reclaim.held_bytes()));
+        }
+        let memory = self.shared.settle(answer, "allocating memory")?;
         let id = self.pool.add_page(request);
         self.pages.insert(id, Page { memory, scars: Vec::new(), fresh: true });
         Ok(())
     }
 
+    /// Let memory be a page again that was to be given back.
+    fn take_back(&mut self, request: PageRequest, (memory, needs): (DeviceMemory, Points)) {
+        let mut page = Page { scars: Vec::new(), fresh: true, memory };
+        page.scar(0..page.memory.bytes.get(), needs);
+        self.pages.insert(self.pool.add_page(request), page);
+    }
+
     /// The device has no memory left.
-    fn exhausted(&self, need: u64, reclaim: &mut Reclaim<D>) -> ServerError {
+    fn exhausted(&self, need: u64, held: u64) -> ServerError {
         let known = self.shared.driver().mem_info().ok();
         ServerError::OutOfMemory(OutOfMemory {
             refused_by: MemoryLimit::Device,
             need,
             have: known.map(|bytes| bytes.free),
             limit: known.map(|bytes| bytes.total),
-            held: reclaim.starve(),
+            held,
         })
     }
 

@@ -8,9 +8,10 @@ use super::driver::{DeviceMemory, Driver, DriverCaps, PinnedMemory};
 use super::lanes::Lanes;
 use super::order::Points;
 use super::shared::{EventCell, Orphan, Shared};
+use super::staging::Block;
 use crate::error::Result;
 use crate::sync::Arc;
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Code that may wait for an idle device before callers should wait for one.
 const MODULES_HELD_MAX: usize = 256;
@@ -22,6 +23,8 @@ pub(super) enum Doomed<D: Driver> {
     Memory(DeviceMemory),
     Pinned(PinnedMemory),
     Orphan(Orphan<D>),
+    /// Pinned memory that an answer may hold yet.
+    Block(Arc<Block<D>>),
     /// Handles that keep what the ones before it used.
     Holds(Box<dyn Any + Send>),
 }
@@ -40,19 +43,11 @@ struct Entry<D: Driver> {
 }
 
 impl<D: Driver> Doomed<D> {
-    /// Pinned memory, which can serve again before it is given back.
-    fn pinned(self) -> std::result::Result<PinnedMemory, Self> {
-        match self {
-            Self::Pinned(memory) | Self::Orphan(Orphan::Pinned(memory)) => Ok(memory),
-            other => Err(other),
-        }
-    }
-
     /// Whether giving it back waits for the whole device.
     fn waits(&self, caps: &DriverCaps) -> bool {
         match self {
             Self::Memory(_) => caps.free_waits_for_device,
-            Self::Pinned(_) | Self::Orphan(_) => caps.unload_waits_for_device,
+            Self::Pinned(_) | Self::Orphan(_) | Self::Block(_) => caps.unload_waits_for_device,
             Self::Exec(_) | Self::Graph(_) | Self::Holds(_) => false,
         }
     }
@@ -74,10 +69,8 @@ pub(super) struct Reclaim<D: Driver> {
     pushed: u64,
     /// Code that waits to be given back, as the last look left it.
     modules_held: usize,
-    /// How much of it is too much, next: whoever goes beyond that waits once.
+    /// How much of it is too much, next: whoever goes beyond that waits once, briefly.
     modules_max: AtomicUsize,
-    /// An allocation failed while memory only waits for an idle device; its caller may wait once.
-    starved: AtomicBool,
 }
 
 impl<D: Driver> Reclaim<D> {
@@ -89,7 +82,6 @@ impl<D: Driver> Reclaim<D> {
             pushed: 0,
             modules_held: 0,
             modules_max: AtomicUsize::new(MODULES_HELD_MAX),
-            starved: AtomicBool::new(false),
         }
     }
 
@@ -97,14 +89,22 @@ impl<D: Driver> Reclaim<D> {
         self.entries.is_empty() && self.shared.spare().lock().is_empty()
     }
 
-    /// Device memory of exactly `bytes` bytes that only waits to be given back, and what uses it yet. Where giving it back waits
-    /// for the device, it may be here for long.
-    pub(super) fn take_memory(&mut self, bytes: NonZeroU64) -> Option<(DeviceMemory, Points)> {
+    /// Device memory of exactly `bytes` bytes that waits to be given back, and what uses it yet. Where giving it back waits for the
+    /// device, it may be here for long. `idle` asks for memory that nothing uses: whatever takes other memory runs after its users.
+    pub(super) fn take_memory(
+        &mut self,
+        lanes: &Lanes<D>,
+        bytes: NonZeroU64,
+        idle: bool,
+    ) -> Option<(DeviceMemory, Points)> {
         if !self.shared.driver().caps().free_waits_for_device {
             return None;
         }
         let fits = |doomed: &Doomed<D>| matches!(doomed, Doomed::Memory(memory) if memory.bytes == bytes);
-        let entry = self.entries.iter_mut().find(|entry| entry.doomed.iter().any(fits))?;
+        let serves = |entry: &&mut Entry<D>| {
+            entry.doomed.iter().any(fits) && (!idle || entry.needs.iter().all(|point| lanes.is_known_passed(point)))
+        };
+        let entry = self.entries.iter_mut().find(serves)?;
         let index = entry.doomed.iter().position(fits)?;
         match entry.doomed.remove(index) {
             Doomed::Memory(memory) => Some((memory, entry.needs.clone())),
@@ -115,25 +115,19 @@ impl<D: Driver> Reclaim<D> {
         }
     }
 
-    /// An allocation failed: bytes of device memory that wait to be given back, for which its caller may wait ([`Reclaim::pressure`]).
-    pub(super) fn starve(&mut self) -> u64 {
+    /// Bytes of device memory that wait to be given back.
+    pub(super) fn held_bytes(&self) -> u64 {
         let bytes = |doomed: &Doomed<D>| if let Doomed::Memory(memory) = doomed { memory.bytes.get() } else { 0 };
-        let held = self.entries.iter().flat_map(|entry| &entry.doomed).map(bytes).sum();
-        // Within a window nothing is given back, however long it is waited for.
-        self.starved.store(held > 0 && self.windows == 0, Ordering::Relaxed);
-        held
+        self.entries.iter().flat_map(|entry| &entry.doomed).map(bytes).sum()
     }
 
-    /// Events to wait for, after which the device may be idle, where too much waits for that. Told once: where some work never
-    /// ends, the same callers would wait for it again and again.
+    /// Events to wait for, after which the device may be idle, where too much waits for that. Told once for so much: where some work
+    /// never ends, the same callers would wait for it again and again.
     pub(super) fn pressure(&self, lanes: &Lanes<D>) -> Option<Vec<Arc<EventCell<D>>>> {
-        let crowded = self.windows == 0 && self.modules_held > self.modules_max.load(Ordering::Relaxed);
-        if crowded {
-            self.modules_max.store(self.modules_held + MODULES_HELD_MAX, Ordering::Relaxed);
-        }
-        if !self.starved.swap(false, Ordering::Relaxed) && !crowded {
+        if self.windows > 0 || self.modules_held <= self.modules_max.load(Ordering::Relaxed) {
             return None;
         }
+        self.modules_max.store(self.modules_held + MODULES_HELD_MAX, Ordering::Relaxed);
         Some(lanes.known_marks(&lanes.ends())).filter(|events| !events.is_empty())
     }
 
@@ -199,7 +193,6 @@ impl<D: Driver> Reclaim<D> {
         let caps = shared.driver().caps();
         let spare = caps.unload_waits_for_device && !shared.spare().lock().is_empty();
         let held = (spare || self.entries.iter().any(|entry| entry.waits(caps))) && !lanes.is_idle()?;
-        self.starved.store(false, Ordering::Relaxed);
         let mut asked = Vec::new();
         for _ in 0..self.entries.len() {
             let Some(mut entry) = self.entries.pop_front() else { break };
@@ -224,8 +217,10 @@ impl<D: Driver> Reclaim<D> {
                 self.entries.push_back(entry);
             }
         }
-        if !held {
+        if !held || !caps.unload_waits_for_device {
             shared.free_spare();
+        }
+        if !held {
             self.modules_max.store(MODULES_HELD_MAX, Ordering::Relaxed);
         }
         let is_module = |doomed: &&Doomed<D>| matches!(doomed, Doomed::Orphan(Orphan::Module(_)));
@@ -235,13 +230,12 @@ impl<D: Driver> Reclaim<D> {
 
     /// Keep something that nothing uses until the device is idle: pinned memory for the next who needs some, anything else here.
     fn put_off(&self, doomed: Doomed<D>) -> Option<Doomed<D>> {
-        match doomed.pinned() {
-            Ok(memory) => {
-                self.shared.spare().lock().keep(memory);
-                None
-            }
-            Err(other) => Some(other),
+        match doomed {
+            Doomed::Pinned(memory) | Doomed::Orphan(Orphan::Pinned(memory)) => self.shared.spare().lock().keep(memory),
+            Doomed::Block(block) => Block::spare(block),
+            other => return Some(other),
         }
+        None
     }
 
     /// Destroy everything. All work is done, or the device is lost.
@@ -269,6 +263,11 @@ impl<D: Driver> Reclaim<D> {
                     self.shared.destroy_orphan(orphan);
                     continue;
                 }
+                Doomed::Block(block) => match Block::into_memory(block) {
+                    // SAFETY: as for device memory; nobody else holds it.
+                    Some(memory) => (unsafe { driver.pinned_free(memory) }, "freeing pinned memory"),
+                    None => continue,
+                },
                 Doomed::Holds(handles) => {
                     drop(handles);
                     continue;

@@ -434,8 +434,10 @@ impl<D: Driver> Server for HardwareServer<D> {
         if self.shared.monitor().lost().is_some() {
             return None;
         }
-        let staged = || self.staging.pressure(&self.lanes);
-        Some(Arc::new(EventFence::new(self.reclaim.pressure(&self.lanes).or_else(staged)?)))
+        if let Some(late) = self.staging.pressure(&self.lanes) {
+            return Some(Arc::new(EventFence::new(late)));
+        }
+        Some(Arc::new(EventFence::brief(self.reclaim.pressure(&self.lanes)?)))
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

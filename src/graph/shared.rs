@@ -167,11 +167,17 @@ impl<D: Driver> Shared<D> {
     ///
     /// What the driver answers where it has no more.
     pub(super) fn pin(&self, bytes: NonZeroU64) -> Result<PinnedMemory> {
-        let spare = self.spare.lock().take(bytes);
-        match spare {
-            Some(memory) => Ok(memory),
-            None => self.settle(self.driver().pinned_alloc(size_class(bytes)), "pinning host memory"),
+        let spare = |any| self.spare.lock().take(bytes, any);
+        if let Some(memory) = spare(false) {
+            return Ok(memory);
         }
+        let answer = self.driver().pinned_alloc(size_class(bytes));
+        if answer.as_ref().is_err_and(|error| error.kind == DriverErrorKind::OutOfMemory)
+            && let Some(memory) = spare(true)
+        {
+            return Ok(memory);
+        }
+        self.settle(answer, "pinning host memory")
     }
 
     /// Pinned memory that nothing uses, and that cannot be given back yet.

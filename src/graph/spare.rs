@@ -1,14 +1,11 @@
 //! Pinned memory that nothing uses and that cannot be given back yet: a driver may wait for the whole device over it, and hold up
-//! every launch meanwhile. It serves the next requests instead, so a device that is never idle holds no more than it once used at
-//! a time.
+//! every launch meanwhile. It serves the next requests instead, so a device that is never idle holds of each
+//! size no more than it once used at a time.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use super::driver::PinnedMemory;
-
-/// Spare memory that requests leave alone where they are much smaller; above it whatever is large enough serves them.
-const CHOOSY_BYTES_MAX: u64 = 64 << 20;
 
 /// Sizes in one power of two. Sizes that differ by less than a quarter share memory, and at most a fifth of any is lost.
 const STEPS: u64 = 4;
@@ -25,33 +22,29 @@ pub(super) fn size_class(bytes: NonZeroU64) -> NonZeroU64 {
 #[derive(Debug, Default)]
 pub(super) struct SparePinned {
     by_size: BTreeMap<u64, Vec<PinnedMemory>>,
-    bytes: u64,
 }
 
 impl SparePinned {
     /// Keep memory that nothing uses any more.
     pub(super) fn keep(&mut self, memory: PinnedMemory) {
-        self.bytes += memory.bytes.get();
         self.by_size.entry(memory.bytes.get()).or_default().push(memory);
     }
 
-    /// The smallest that has room for `bytes`; none of more than twice as many, unless much is kept.
-    pub(super) fn take(&mut self, bytes: NonZeroU64) -> Option<PinnedMemory> {
+    /// The smallest that has room for `bytes`; of more than twice as many only where `any` does.
+    pub(super) fn take(&mut self, bytes: NonZeroU64, any: bool) -> Option<PinnedMemory> {
         let (size, spare) = self.by_size.range_mut(bytes.get()..).next()?;
-        if *size / 2 > bytes.get() && self.bytes <= CHOOSY_BYTES_MAX {
+        if *size / 2 > bytes.get() && !any {
             return None;
         }
         let (size, memory) = (*size, spare.pop()?);
         if spare.is_empty() {
             self.by_size.remove(&size);
         }
-        self.bytes -= size;
         Some(memory)
     }
 
     /// All of it, to be given back.
     pub(super) fn drain(&mut self) -> Vec<PinnedMemory> {
-        self.bytes = 0;
         std::mem::take(&mut self.by_size).into_values().flatten().collect()
     }
 
@@ -90,21 +83,13 @@ mod tests {
     fn the_smallest_that_fits_serves_and_a_much_larger_one_is_left() {
         let mut spare = SparePinned::default();
         [256, 512, 4096].into_iter().for_each(|bytes| spare.keep(memory(bytes)));
-        assert_eq!(spare.take(n(300)).map(|memory| memory.bytes.get()), Some(512));
-        assert_eq!(spare.take(n(300)), None, "4096 bytes wait for a larger request");
-        assert_eq!(spare.take(n(2048)).map(|memory| memory.bytes.get()), Some(4096));
-        assert_eq!(spare.take(n(257)), None);
+        assert_eq!(spare.take(n(300), false).map(|memory| memory.bytes.get()), Some(512));
+        assert_eq!(spare.take(n(300), false), None, "4096 bytes wait for a larger request");
+        assert_eq!(spare.take(n(2048), false).map(|memory| memory.bytes.get()), Some(4096));
+        assert_eq!(spare.take(n(257), true), None);
+        assert_eq!(spare.take(n(1), true), Some(memory(256)), "where any does");
+        spare.keep(memory(256));
         assert_eq!(spare.drain(), [memory(256)]);
         assert!(spare.is_empty());
-    }
-
-    #[test]
-    fn where_much_is_kept_anything_large_enough_serves() {
-        let mut spare = SparePinned::default();
-        spare.keep(memory(CHOOSY_BYTES_MAX));
-        assert_eq!(spare.take(n(1)), None);
-        spare.keep(memory(1));
-        assert_eq!(spare.take(n(2)).map(|memory| memory.bytes.get()), Some(CHOOSY_BYTES_MAX));
-        assert_eq!((spare.take(n(1)), spare.bytes), (Some(memory(1)), 0));
     }
 }

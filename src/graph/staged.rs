@@ -78,7 +78,7 @@ impl<D: Driver> StagedBlocks<D> {
             && lanes.are_passed(&oldest.points)?
         {
             self.bytes -= oldest.block.bytes();
-            self.returned.pop_front();
+            self.returned.pop_front().into_iter().for_each(|oldest| Block::spare(oldest.block));
         }
         marked.map(drop)
     }
@@ -148,6 +148,7 @@ impl<D: Driver> HardwareServer<D> {
             // Only an owner's operation is recorded, or refused without an error.
             Admission::Record { .. } | Admission::Refused => return Ok(()),
         };
+        lent.block.touch();
         let with = With { pinned: Some(lent.block.address()), timed: None };
         let ran = self.run_with(stream, role, &op, with);
         // A call that failed may have been taken.

@@ -13,6 +13,7 @@ use super::spare::size_class;
 use super::staged::StagedBlocks;
 use crate::error::Result;
 use crate::sync::Arc;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of an ordinary block; a larger request gets a block of its own.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -34,6 +35,8 @@ pub(super) struct Piece<D: Driver> {
 pub(super) struct Block<D: Driver> {
     shared: Arc<Shared<D>>,
     memory: Option<PinnedMemory>,
+    /// Whether the device may ever have used it.
+    touched: AtomicBool,
 }
 
 /// A block with the work that uses it.
@@ -69,6 +72,7 @@ impl<D: Driver> Staging<D> {
         if !self.current.as_ref().is_some_and(fits) {
             self.retire(lanes)?;
             let block = self.block(lanes, bytes)?;
+            block.touch();
             self.current = Some(Used { block, filled: 0, points: Points::default() });
         }
         let used = self.current.as_mut().expect("it was just put there");
@@ -129,7 +133,7 @@ impl<D: Driver> Staging<D> {
     pub(super) fn trim(&mut self, lanes: &mut Lanes<D>, reclaim: &mut Reclaim<D>) {
         drop(self.retire(lanes));
         for used in self.busy.drain(..).chain(self.staged.drain()) {
-            reclaim.push(lanes, used.points, vec![Doomed::Holds(Box::new(used.block))]);
+            reclaim.push(lanes, used.points, vec![Doomed::Block(used.block)]);
         }
         self.busy_bytes = 0;
     }
@@ -149,16 +153,25 @@ impl<D: Driver> Block<D> {
     ///
     /// What the driver answers where it has no more.
     pub(super) fn pin(shared: &Arc<Shared<D>>, bytes: NonZeroU64) -> Result<Self> {
-        Ok(Self { shared: shared.clone(), memory: Some(shared.pin(bytes)?) })
+        Ok(Self { shared: shared.clone(), memory: Some(shared.pin(bytes)?), touched: AtomicBool::new(false) })
     }
 
-    /// Let a block that nothing uses serve any request of its size.
-    fn spare(block: Arc<Self>) {
-        if let Some(mut block) = Arc::into_inner(block)
-            && let Some(memory) = block.memory.take()
-        {
-            block.shared.spare().lock().keep(memory);
+    /// Let a block that nothing uses serve any request of its size. One that an answer holds is left to that.
+    pub(super) fn spare(block: Arc<Self>) {
+        let shared = block.shared.clone();
+        if let Some(memory) = Self::into_memory(block) {
+            shared.spare().lock().keep(memory);
         }
+    }
+
+    /// Its memory, where nobody else holds it.
+    pub(super) fn into_memory(block: Arc<Self>) -> Option<PinnedMemory> {
+        Arc::into_inner(block)?.memory.take()
+    }
+
+    /// A copy was given to the device that reaches it.
+    pub(super) fn touch(&self) {
+        self.touched.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -173,8 +186,11 @@ impl<D: Driver> Block<D> {
 impl<D: Driver> Drop for Block<D> {
     /// A read's answer may hold the last piece, on any thread and after the server: the memory is left to whoever closes.
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
+        let Some(memory) = self.memory.take() else { return };
+        if self.touched.load(Ordering::Relaxed) {
             self.shared.orphan(Orphan::Pinned(memory));
+        } else {
+            self.shared.spare().lock().keep(memory);
         }
     }
 }
