@@ -1,7 +1,5 @@
 //! Faults of which AMD's runtime may make no error: each in a process of its own, which ends within a bound whatever comes of it.
 
-#![expect(clippy::print_stdout, reason = "a child tells its parent what it saw")]
-
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
