@@ -3,47 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod scene;
+
 use graphreel::memory::Account;
 use graphreel::recording::Tier;
 use graphreel::{Buffer, Config, Device, Grid, Kernel, ServerError};
 use graphreel_sim::{Failure, FaultPlan, Probe, SimOptions, Then, When};
-
-const INC: &str = "
-    @group(0) @binding(0) var<storage, read_write> x: array<u32>;
-    @compute @workgroup_size(1) fn main() { x[0] += 1u; }";
-
-/// Small pages, so that buffers share them.
-fn small() -> Config {
-    Config { page_bytes: 4096, slice_bytes_max: 1024, ..Config::default() }
-}
-
-fn opened(options: SimOptions, config: Config) -> (Device, Probe) {
-    let server = graphreel_sim::open(options, config.clone()).unwrap();
-    let probe = server.driver().probe();
-    (Device::new(Box::new(server), config), probe)
-}
-
-fn inc(device: &Device) -> Kernel {
-    device.kernel(INC).unwrap()
-}
-
-/// Let what was queued run, and the server see it.
-fn settle(device: &Device, probe: &Probe) {
-    let pending = device.stream().sync_async().unwrap();
-    probe.run_all();
-    pending.wait().unwrap();
-}
-
-/// Close the device, and hold the driver against its rules.
-fn close(device: Device, probe: &Probe) {
-    let started = std::time::Instant::now();
-    drop(device);
-    while probe.live().total() > 0 && started.elapsed() < std::time::Duration::from_secs(10) {
-        probe.run_all();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    probe.check().unwrap();
-}
+use scene::{close, inc, opened, settle, small};
 
 fn nth(call: &'static str, nth: u64, then: Then) -> FaultPlan {
     FaultPlan::one(When::Nth { call, nth }, then)
@@ -87,7 +53,7 @@ fn zeroing_that_fails_after_its_effect_still_uses_the_page() {
 fn a_lost_device_is_told_of_once_and_left_alone() {
     let (device, probe) = opened(SimOptions::manual(), small());
     let kernel = inc(&device);
-    let indirect = device.kernel(INC.replace("+= 1u", "+= 2u").as_str()).unwrap();
+    let indirect = device.kernel(scene::INC.replace("+= 1u", "+= 2u").as_str()).unwrap();
     let buffer = device.upload(&[1u32; 4]).unwrap();
     let (graph, ()) = device.capture(|c| c.launch(&kernel, Grid::groups(1), (&buffer,))).unwrap();
     let (other, ()) = device.capture(|c| c.launch(&kernel, Grid::groups(1), (&buffer,))).unwrap();
