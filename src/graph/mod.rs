@@ -11,6 +11,7 @@
 //! | `compile`, `arguments`, `action` | kernels, and operations with addresses in the place of handles |
 //! | `issue` | eager work, reads, waits, timing |
 //! | `interop` | memory and streams of an application as ours, and ours as its |
+//! | `listing` | which of a driver's devices can be used |
 //! | `windows`, `executable`, `replay` | capture, sealing, updates and replays |
 
 mod action;
@@ -23,6 +24,7 @@ mod fence;
 mod interop;
 mod issue;
 mod lanes;
+mod listing;
 mod order;
 mod pages;
 mod pinned;
@@ -37,5 +39,6 @@ mod translate;
 mod windows;
 
 pub use driver::{Driver, DriverResult};
+pub use listing::Listing;
 pub use server::{Backend, HardwareServer};
 pub use translate::{Translated, Translator};

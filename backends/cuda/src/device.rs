@@ -8,7 +8,7 @@ use cudarc::driver::sys::{CUdevice, CUdevice_attribute, CUuuid};
 use graphreel::DeviceInfo;
 use graphreel::error::DriverError;
 use graphreel::graph::driver::{DriverCaps, DriverFacts};
-use graphreel::graph::{Backend, DriverResult};
+use graphreel::graph::{Backend, DriverResult, Listing};
 use graphreel::memory::DeviceId;
 use graphreel::sync::OnceLock;
 
@@ -42,12 +42,8 @@ pub struct CudaDevice {
 ///
 /// Why there is none, in one line with the remedy.
 pub fn devices() -> Result<Vec<CudaDevice>, String> {
-    let Listing { devices, problems } = listing()?;
-    if !problems.is_empty() {
-        static TOLD: OnceLock<()> = OnceLock::new();
-        TOLD.get_or_init(|| tracing::warn!("CUDA: {}; the others are used", problems.join("; ")));
-    }
-    Ok(devices)
+    static TOLD: OnceLock<()> = OnceLock::new();
+    Ok(listing()?.usable(&TOLD, "CUDA"))
 }
 
 /// What is wrong with devices that cannot be asked who they are, a line each. Empty where every one is in [`devices`], and where
@@ -61,13 +57,7 @@ pub fn absence() -> String {
     listing().err().unwrap_or_default()
 }
 
-/// What became of a look at each device.
-struct Listing {
-    devices: Vec<CudaDevice>,
-    problems: Vec<String>,
-}
-
-fn listing() -> Result<Listing, String> {
+fn listing() -> Result<Listing<CudaDevice>, String> {
     let library = library()?;
     let count =
         count(library).map_err(|error| no_device(&error, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()))?;
@@ -75,14 +65,7 @@ fn listing() -> Result<Listing, String> {
         let none = fault::failure("cuDeviceGetCount", fault::NO_DEVICE);
         return Err(no_device(&none, std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()));
     }
-    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
-    for index in 0..count {
-        match describe(library, index) {
-            Ok(device) => listing.devices.push(device),
-            Err(error) => listing.problems.push(format!("device {index} cannot be asked: {error}")),
-        }
-    }
-    if listing.devices.is_empty() { Err(listing.problems.join("; ")) } else { Ok(listing) }
+    Listing::look(count, |index| describe(library, index))
 }
 
 /// Why the driver that is there has no device.

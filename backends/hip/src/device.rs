@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 use graphreel::DeviceInfo;
 use graphreel::error::DriverError;
 use graphreel::graph::driver::{DriverCaps, DriverFacts};
-use graphreel::graph::{Backend, DriverResult};
+use graphreel::graph::{Backend, DriverResult, Listing};
 use graphreel::memory::DeviceId;
 use graphreel::sync::OnceLock;
 use graphreel_hip_sys::handle::{hipDevice_t, hipDeviceAttribute_t};
@@ -61,12 +61,8 @@ pub struct HipDevice {
 ///
 /// Why there is none, in one line with the remedy.
 pub fn devices() -> Result<Vec<HipDevice>, String> {
-    let Listing { devices, problems } = listing()?;
-    if !problems.is_empty() {
-        static TOLD: OnceLock<()> = OnceLock::new();
-        TOLD.get_or_init(|| tracing::warn!("HIP: {}; the others are used", problems.join("; ")));
-    }
-    Ok(devices)
+    static TOLD: OnceLock<()> = OnceLock::new();
+    Ok(listing()?.usable(&TOLD, "HIP"))
 }
 
 /// What is wrong with devices that cannot be asked who they are, a line each. Empty where every one is in [`devices`], and where
@@ -80,13 +76,7 @@ pub fn absence() -> String {
     listing().err().unwrap_or_default()
 }
 
-/// What became of a look at each device.
-struct Listing {
-    devices: Vec<HipDevice>,
-    problems: Vec<String>,
-}
-
-fn listing() -> Result<Listing, String> {
+fn listing() -> Result<Listing<HipDevice>, String> {
     let library = library().map_err(ToString::to_string)?;
     let none = |error: &DriverError| {
         no_device(library, error, |name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
@@ -95,14 +85,7 @@ fn listing() -> Result<Listing, String> {
     if count == 0 {
         return Err(none(&fault::failure("hipGetDeviceCount", fault::NO_DEVICE)));
     }
-    let mut listing = Listing { devices: Vec::new(), problems: Vec::new() };
-    for index in 0..count {
-        match describe(library, index) {
-            Ok(device) => listing.devices.push(device),
-            Err(error) => listing.problems.push(format!("device {index} cannot be asked: {error}")),
-        }
-    }
-    if listing.devices.is_empty() { Err(listing.problems.join("; ")) } else { Ok(listing) }
+    Listing::look(count, |index| describe(library, index))
 }
 
 /// Why the runtime that is there has no device. Releases answer 100 or 101 for it.
